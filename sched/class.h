@@ -1,16 +1,50 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A scheduling class: a family of policies behind operations. class.def lists the
- * classes by rank. The core runs the pick of the most urgent class that has a task
- * to pick; it knows nothing of how a class orders its tasks, and names no class.
+ * A scheduling class: a family of policies behind operations. class.def lists the classes by rank.
+ * The core runs the pick of the most urgent class that has a task to pick; it knows nothing of how
+ * a class orders its tasks, and names no class.
+ *
+ * The core calls the operations in this order:
+ *
+ *	wakeup	select_cpu(t, SELECT_WAKE)	on the runqueue where it slept (core/wake.c)
+ *		migrate(t)			if another CPU was chosen; from here on its runqueue
+ *		enqueue(t, ENQUEUE_WAKEUP)
+ *		preempts(t)			if the task that runs there is of the same class
+ *
+ *	switch	charge()			or, if the running task blocks,
+ *		dequeue(prev, DEQUEUE_SLEEP)	(core/switch.c)
+ *		yield()				if it gave way
+ *		pull(prev)			of its class and all less urgent ones
+ *		next = pick()			of the most urgent active class
+ *		put_prev(prev), set_next(next)	if the two differ: or exchange(prev, next)
+ *		push()				after the switch, if the class asked for that
+ *
+ *	tick	tick(curr)			(core/tick.c)
+ *
+ *	change	dequeue(t, QUEUE_SAVE)		if it is queued (core/attr.c, core/move.c)
+ *		put_prev(t)			if it runs
+ *		quit(t)				of the old class, if that changes
+ *		set_attr(t)			or regroup(t)
+ *		join(t)				of the new class
+ *		enqueue(t, QUEUE_RESTORE)
+ *		set_next(t)
+ *		retune(t)			if its priority changed but not its class
+ *
+ *	birth	set_attr(t), fork(t)		no runqueue is locked (core/task.c)
+ *		join(t)				when it starts
+ *		select_cpu(t, SELECT_FORK)
+ *		enqueue(t, ENQUEUE_INITIAL)
+ *
+ *	death	dequeue(t, DEQUEUE_SLEEP | DEQUEUE_SPECIAL), quit(t)
  *
  * Rules for every operation, unless its contract says otherwise:
  *   called with   the lock of @rq held and its clock updated
  *   must not      take another lock, call the host other than through the helpers
  *                 of sched/core/, or touch tasks of other classes
- * Every operation is non-NULL: class_* below are the defaults, and FIXTURE_OPERATIONS
- * are those of a class whose tasks never leave their CPU. core/stop.c is the shortest
- * complete class; read it first.
+ *
+ * The operations of the first table are those of every class. All others may be NULL: then what
+ * they are about does not concern the class. core/stop.c is the shortest complete class; read it
+ * first.
  */
 #pragma once
 
@@ -72,9 +106,123 @@ enum select_reason {
 	SELECT_SYNC = 0x10, /* with WAKE: the waker is about to sleep (= WAKE_SYNC) */
 };
 
+/* News about a CPU. */
+enum class_notice {
+	NOTICE_NEW,	     /* the class's part of @rq is zero: prepare it. No lock is held */
+	NOTICE_TIMER,	     /* a timer fired, perhaps another class's: serve what is due */
+	NOTICE_POKE,	     /* another CPU poked this one. If it idles a task is picked next */
+	NOTICE_ONLINE,	     /* it is back in service */
+	NOTICE_OFFLINE,	     /* it leaves (PROTOCOL: hotplug): nothing there stays throttled */
+	NOTICE_TIMERS_LEAVE, /* timers for the whole machine go to another CPU. No lock is held */
+	NOTICE_EMPTY,	     /* the tasks have left: cancel every timer of @rq */
+};
+
+/* Questions to which a class may say no. */
+enum admission {
+	ADMIT_ATTR,	/* @rq, locked, @t: may @t have the parameters @attr? Its class owns them */
+	ADMIT_AFFINITY, /* @rq, locked, @t: may @t be restricted to @allowed? */
+	ADMIT_OFFLINE,	/* @rq: may its CPU leave? The machine is stopped */
+	ADMIT_TUNABLES, /* may the tunables become @tunables? No lock is held */
+};
+
+struct admission_request {
+	enum admission what;
+	struct rq *rq;
+	struct task *t;
+	const struct sched_attr_req *attr;
+	const struct cpumask *allowed;
+	const struct tunables *tunables;
+};
+
+/* CPUs: where a task runs, and how it gets from one to another. */
+struct class_smp_ops {
+	/*
+	 * The CPU where @t should run next, allowed and online; @cpu is the caller's, @reason from
+	 * select_reason. @t is not queued, except for SELECT_EXEC; the lock of rq[t->cpu] is held
+	 * and the other runqueues are read racily: the answer is a hint that is good enough. NULL:
+	 * where it ran.
+	 */
+	unsigned (*select_cpu)(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
+
+	/* The sleeping @t is about to leave @rq, its old one, to wake up on another. */
+	void (*migrate)(struct rq *rq, struct task *t);
+
+	/*
+	 * @rq may be about to run something less urgent than @prev, which runs still: bring tasks
+	 * from other CPUs. May drop and retake the lock. A class that has it is asked after each of
+	 * its own tasks and those of more urgent classes that have it, too.
+	 */
+	void (*pull)(struct rq *rq, struct task *prev);
+
+	/*
+	 * At the end of a switch, if the class has its bit in rq->push: give tasks that wait to
+	 * other CPUs, by rq->handover.
+	 */
+	void (*push)(struct rq *rq);
+};
+
+/* Parameters of tasks, and which tasks the class has. */
+struct class_param_ops {
+	/*
+	 * The kernel priority of a task with @req, whose policy the class owns; PRIO_INVALID if
+	 * @req is out of range. No lock is needed. Never NULL in a class that owns policies.
+	 */
+	int (*prio)(const struct sched_attr_req *req);
+
+	/* 0, or the error that the caller of sched_set_attr(), say, gets. */
+	int (*admit)(struct sched *s, const struct admission_request *request);
+
+	/*
+	 * @t, of this class, has @req from now on. If @t is new or comes from another class its
+	 * class_state is zero. @t is private to the caller or its runqueue is locked.
+	 */
+	void (*set_attr)(struct task *t, const struct sched_attr_req *req);
+	/* Fills in @req with the parameters of @t that only the class knows. */
+	void (*get_attr)(const struct task *t, struct sched_attr_req *req);
+
+	/*
+	 * @child, of this class, not started and not a relative yet, is made by @parent: what does
+	 * it take over? @flags: sched_fork_flags. No runqueue is locked; family_lock is held.
+	 */
+	void (*fork)(struct sched *s, struct task *parent, struct task *child, unsigned flags);
+
+	/*
+	 * @t, not queued now, enters or leaves the class. @runnable: it was queued and will be
+	 * again. A new task (TASK_NEW) joins on its creator's runqueue, before its CPU is chosen;
+	 * it may quit without that.
+	 */
+	void (*join)(struct rq *rq, struct task *t, bool runnable);
+	void (*quit)(struct rq *rq, struct task *t, bool runnable);
+
+	/* @t, not queued now, becomes a member of @tg. @runnable: as in join. */
+	void (*regroup)(struct rq *rq, struct task *t, struct task_group *tg, bool runnable);
+
+	/* A parameter of the queued @t changed, and its prio was @old_prio: who is to run? */
+	void (*retune)(struct rq *rq, struct task *t, int old_prio);
+
+	/* The round-robin interval of @t in ns, or 0 if it has none. */
+	u64 (*slice)(struct rq *rq, struct task *t);
+
+	/* How much @t asks for at a time in ns, or 0 if it does not. */
+	u64 (*request)(struct rq *rq, struct task *t);
+};
+
+/* Introspection. Slow; never on a hot path. */
+struct class_debug_ops {
+	/* For records: what only the class knows of @t; of its part of @rq if @t is NULL. */
+	void (*numbers)(struct rq *rq, struct task *t, struct class_numbers *n);
+
+	/* host_bug() if an invariant of the class does not hold on @rq, in service or not. */
+	void (*check)(struct rq *rq);
+
+	/* The class's lines of /proc/PID/sched for @t; of debugfs `debug` for @rq if @t is NULL. */
+	void (*dump)(struct rq *rq, struct task *t, struct text *out);
+};
+
 struct sched_class {
 	const char *name;
 	unsigned rank; /* CLASS_x */
+	u32 policies;  /* the bit of each SCHED_x that is the class's */
 
 	/* Its tasks belong to their CPU: they never leave it, and their parameters never change. */
 	bool fixture;
@@ -91,9 +239,6 @@ struct sched_class {
 	/* fork() of its tasks is refused, unless reset_on_fork takes the class from the child. */
 	bool unforkable;
 
-	/* A switch from one of its tasks calls pull, of this class and of less urgent ones. */
-	bool pulls;
-
 	/* Its decisions are records of decision.def: by what rule each usually goes. */
 	bool recorded;
 	u8 rule[NR_CLASS_ACTS];
@@ -101,10 +246,7 @@ struct sched_class {
 	/* A reservation that it makes for the fair class (fair_server.h), or NULL. */
 	const struct fair_server *server;
 
-	/* --- membership --- */
-
-	/* @rq is new: prepare the class's part of it, which is zero. No lock is held. */
-	void (*init)(struct rq *rq);
+	/* --- of every class --- */
 
 	/*
 	 * @t becomes runnable on @rq. Adds it to the class's structures and to rq->nr_running.
@@ -120,24 +262,14 @@ struct sched_class {
 	 */
 	bool (*dequeue)(struct rq *rq, struct task *t, unsigned flags);
 
-	/*
-	 * How many tasks of the class are queued on @rq, and how many of them count in
-	 * rq->nr_running. Also called without the lock, for a hint.
-	 */
+	/* How many tasks of the class are queued on @rq. Without the lock it is a hint. */
 	u32 (*nr_queued)(const struct rq *rq);
-	u32 (*nr_pickable)(const struct rq *rq);
 
-	/* Could the queued @t be picked as things stand? False: the class is throttled, say. */
-	bool (*pickable)(struct rq *rq, struct task *t);
-
-	/* The queued tasks in the class's order, the running one included; NULL at the end. */
-	struct task *(*first_queued)(struct rq *rq);
-	struct task *(*next_queued)(struct rq *rq, struct task *t);
-
-	/* --- running --- */
-
-	/* The running task gives way; a switch follows in the same lock section. */
-	void (*yield)(struct rq *rq);
+	/*
+	 * The queued tasks in the class's order, the running one included: the first if @after is
+	 * NULL, or that after @after; NULL at the end.
+	 */
+	struct task *(*queued)(struct rq *rq, struct task *after);
 
 	/*
 	 * The task that should run. Called while the class is active (class_set_active). NULL: it
@@ -147,27 +279,34 @@ struct sched_class {
 	 */
 	struct task *(*pick)(struct rq *rq);
 
+	/* @t is going to run: picked, or with its new parameters. Pairs with put_prev. */
+	void (*set_next)(struct rq *rq, struct task *t);
+
+	/* Account the time since the last charge to the running task. */
+	void (*charge)(struct rq *rq);
+
+	/* 1/HZ s passed while @t runs. After its own charge; asks for a switch with resched(). */
+	void (*tick)(struct rq *rq, struct task *t);
+
+	/* --- if they concern it --- */
+
 	/*
 	 * The running task @t is not going to run on, or is about to change its parameters. It may
 	 * have been dequeued before; if not, it waits now.
 	 */
 	void (*put_prev)(struct rq *rq, struct task *t);
 
-	/* @t is going to run: picked, or with its new parameters. Pairs with put_prev. */
-	void (*set_next)(struct rq *rq, struct task *t);
-
-	/* put_prev of @prev and set_next of @next in one: both are of this class. */
+	/* put_prev of @prev and set_next of @next in one: both are of this class. NULL: the two. */
 	void (*exchange)(struct rq *rq, struct task *prev, struct task *next);
 
-	/* @t, which runs, was picked again. Only called while the feature HRTICK is on. */
-	void (*picked_again)(struct rq *rq, struct task *t);
+	/* charge as far as the CPU time of the running task is concerned; NULL: that is charge. */
+	void (*charge_task)(struct rq *rq);
 
-	/* Account the time since the last charge to the running task. */
-	void (*charge)(struct rq *rq);
-	void (*charge_task)(struct rq *rq); /* the same, of which only the CPU time is read */
+	/* Could the queued @t be picked as things stand? False: the class is throttled, say. */
+	bool (*pickable)(struct rq *rq, struct task *t);
 
-	/* 1/HZ s passed while @t runs. After its own charge; asks for a switch with resched(). */
-	void (*tick)(struct rq *rq, struct task *t);
+	/* The running task gives way; a switch follows in the same lock section. */
+	void (*yield)(struct rq *rq);
 
 	/*
 	 * Should @woken, just queued, take over from the running task, which is of this class too?
@@ -175,125 +314,13 @@ struct sched_class {
 	 */
 	bool (*preempts)(struct rq *rq, struct task *woken, unsigned flags);
 
-	/* Another CPU poked this one: serve that. If it idles a task is picked next. */
-	void (*notice)(struct rq *rq);
-
-	/* When the class wants timer to be called, or 0. rq->timer_stale announces a change. */
+	/* When the class wants NOTICE_TIMER, or 0. rq->timer_stale announces a change. */
 	u64 (*next_timer)(struct rq *rq);
-	/* A timer fired, perhaps another class's: serve what is due. */
-	void (*timer)(struct rq *rq);
+	void (*notice)(struct rq *rq, enum class_notice notice);
 
-	/* --- CPUs --- */
-
-	/*
-	 * The CPU where @t should run next, allowed and online; @cpu is the caller's, @reason from
-	 * select_reason. @t is not queued, except for SELECT_EXEC; the lock of rq[t->cpu] is held
-	 * and the other runqueues are read racily: the answer is a hint that is good enough.
-	 */
-	unsigned (*select_cpu)(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
-
-	/* The sleeping @t is about to leave @rq, its old one, to wake up on another. */
-	void (*migrate)(struct rq *rq, struct task *t);
-
-	/*
-	 * @rq may be about to run something less urgent than @prev, which runs still: bring tasks
-	 * from other CPUs. May drop and retake the lock.
-	 */
-	void (*pull)(struct rq *rq, struct task *prev);
-
-	/*
-	 * At the end of a switch, if the class has its bit in rq->push: give tasks that wait to
-	 * other CPUs, by rq->handover.
-	 */
-	void (*push)(struct rq *rq);
-
-	/* @rq's CPU is back in service. */
-	void (*online)(struct rq *rq);
-
-	/*
-	 * @rq's CPU leaves; see PROTOCOL: hotplug. First nothing may be throttled there any more:
-	 * every queued task must be movable. Then the core moves the tasks. Before that, timers
-	 * that serve the whole machine go to @to, with no lock held and the machine stopped. At
-	 * the end every other timer of the class is cancelled.
-	 */
-	void (*offline)(struct rq *rq);
-	void (*move_timers)(struct rq *rq, struct rq *to);
-	void (*cancel_timers)(struct rq *rq);
-
-	/* --- parameters --- */
-
-	/* Is SCHED_x one of the class's policies? No lock is needed for this and the next two. */
-	bool (*owns)(int policy);
-	/* Are the parameters in range? The class owns @req->policy. */
-	bool (*valid)(const struct sched_attr_req *req);
-	/* The kernel priority of a task with valid parameters. */
-	int (*prio)(const struct sched_attr_req *req);
-
-	/* May @t have @req now? 0, or what sched_set_attr() returns. */
-	int (*admit)(struct rq *rq, struct task *t, const struct sched_attr_req *req);
-
-	/* May @t be restricted to @allowed? 0, or what sched_set_affinity() returns. */
-	int (*admit_affinity)(struct rq *rq, struct task *t, const struct cpumask *allowed);
-	/* May @rq's CPU leave? 0, or the error of sched_cpu_offline(). The machine is stopped. */
-	int (*admit_offline)(struct rq *rq);
-	/* May the tunables become @next? 0, or what sched_tunable_write() returns. Unlocked. */
-	int (*admit_tunables)(struct sched *s, const struct tunables *next);
-
-	/*
-	 * The class's part of a task begins, zeroed: @t is new, or comes from another class. Then
-	 * its parameters, policy and prio set already. @t is private to the caller or its runqueue
-	 * is locked.
-	 */
-	void (*init_task)(struct sched *s, struct task *t);
-	void (*set_attr)(struct task *t, const struct sched_attr_req *req);
-	/* The class's part of a task ends: @t enters another class. Counterpart of init_task. */
-	void (*end_task)(struct sched *s, struct task *t);
-	/* Fills in @req with the parameters of @t that only the class knows. */
-	void (*get_attr)(const struct task *t, struct sched_attr_req *req);
-
-	/*
-	 * @child, of this class, not started and not a relative yet, is made by @parent: what does
-	 * it take over? @flags: sched_fork_flags. No runqueue is locked; family_lock is held.
-	 */
-	void (*fork)(struct sched *s, struct task *parent, struct task *child, unsigned flags);
-
-	/*
-	 * @t, not queued now, enters or leaves the class. @runnable: it was queued and will be
-	 * again. A new task (TASK_NEW) joins on its creator's runqueue, before its CPU is chosen.
-	 */
-	void (*join)(struct rq *rq, struct task *t, bool runnable);
-	void (*quit)(struct rq *rq, struct task *t, bool runnable);
-
-	/* A parameter of the queued @t changed, and its prio was @old_prio: who is to run? */
-	void (*retune)(struct rq *rq, struct task *t, int old_prio);
-
-	/* @t, not queued now, becomes a member of @tg. @runnable: as in join. */
-	void (*regroup)(struct rq *rq, struct task *t, struct task_group *tg, bool runnable);
-
-	/* The round-robin interval of @t in ns, or 0 if it has none. */
-	u64 (*slice)(struct rq *rq, struct task *t);
-
-	/* How much @t asks for at a time in ns, or 0 if it does not. */
-	u64 (*request)(struct rq *rq, struct task *t);
-
-	/* --- introspection --- */
-
-	/* For records: what only the class knows of @t; of its part of @rq if @t is NULL. */
-	void (*numbers)(struct rq *rq, struct task *t, struct class_numbers *n);
-
-	/*
-	 * host_bug() if an invariant of the class does not hold on @rq. Slow; never on a hot path.
-	 */
-	void (*check)(struct rq *rq);
-	/* The same for a CPU that is out of service. */
-	void (*check_offline)(struct rq *rq);
-
-	/* The class's lines of debugfs `debug` for @rq. */
-	void (*dump)(struct rq *rq, struct text *out);
-	/* The column of @t's row in the table of tasks that orders the class's tasks. */
-	void (*dump_key)(struct rq *rq, struct task *t, struct text *out);
-	/* The class's lines of /proc/PID/sched. */
-	void (*dump_task)(struct rq *rq, struct task *t, struct text *out);
+	struct class_smp_ops smp;
+	struct class_param_ops params;
+	struct class_debug_ops debug;
 };
 
 /*
@@ -308,69 +335,24 @@ extern const struct sched_class *const classes[NR_CLASSES];
 
 /* The class that owns SCHED_x @policy, or NULL. */
 const struct sched_class *class_of_policy(const struct sched *s, int policy);
+/* Tell @class, or all by rank, what happened to @rq's CPU. Locks: those of the notice. */
+void class_notify(const struct sched_class *class, struct rq *rq, enum class_notice notice);
+void classes_notify(struct rq *rq, enum class_notice notice);
+/* 0, or why @class, or the most urgent class that refuses, does not admit @request. */
+int class_admits(struct sched *s, const struct sched_class *class,
+		 const struct admission_request *request);
+int classes_admit(struct sched *s, const struct admission_request *request);
 /* Has @rq a queued task of a class more urgent than @rank? A hint if its lock is not held. */
 bool class_waits_above(const struct rq *rq, unsigned rank);
-/* The first queued task of all classes, the most urgent first; the one after @t. Or NULL. */
-struct task *first_queued(struct rq *rq);
+/* The queued task after @t, of all classes, the most urgent first; the first if @t is NULL. */
 struct task *next_queued(struct rq *rq, struct task *t);
 
-#define for_each_queued(t, rq) for (t = first_queued(rq); t; t = next_queued(rq, t))
+#define for_each_queued(t, rq) for (t = next_queued(rq, NULL); t; t = next_queued(rq, t))
 
 #define for_each_class(c, s) for (unsigned _i = 0; _i < NR_CLASSES && ((c) = (s)->class[_i]); _i++)
 /* Bottom-up: the order in which Linux prints classes. */
 #define for_each_class_reverse(c, s)                                                               \
 	for (unsigned _i = NR_CLASSES; _i && ((c) = (s)->class[_i - 1]); _i--)
-
-/* Defaults for operations that do not concern a class (class_defaults.c). */
-void class_ignore(struct rq *rq);
-void class_ignore_task(struct rq *rq, struct task *t);
-void class_ignore_change(struct rq *rq, struct task *t, bool runnable);
-void class_ignore_move(struct rq *rq, struct rq *to);
-void class_no_exchange(struct rq *rq, struct task *prev, struct task *next);
-bool class_never_preempts(struct rq *rq, struct task *woken, unsigned flags);
-void class_ignore_retune(struct rq *rq, struct task *t, int old_prio);
-u64 class_no_slice(struct rq *rq, struct task *t);
-u64 class_no_timer(struct rq *rq);
-u32 class_none_queued(const struct rq *rq);
-bool class_always_pickable(struct rq *rq, struct task *t);
-struct task *class_no_first(struct rq *rq);
-struct task *class_no_next(struct rq *rq, struct task *t);
-bool class_owns_nothing(int policy);
-bool class_nothing_valid(const struct sched_attr_req *req);
-int class_no_prio(const struct sched_attr_req *req);
-int class_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req);
-int class_admit_affinity(struct rq *rq, struct task *t, const struct cpumask *allowed);
-int class_admit_offline(struct rq *rq);
-int class_admit_tunables(struct sched *s, const struct tunables *next);
-void class_ignore_new(struct sched *s, struct task *t);
-void class_ignore_attr(struct task *t, const struct sched_attr_req *req);
-void class_no_attr(const struct task *t, struct sched_attr_req *req);
-void class_ignore_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags);
-void class_regroup(struct rq *rq, struct task *t, struct task_group *tg, bool runnable);
-void class_dump_nothing(struct rq *rq, struct text *out);
-void class_dump_vtime(struct rq *rq, struct task *t, struct text *out);
-void class_dump_no_task(struct rq *rq, struct task *t, struct text *out);
-void class_no_numbers(struct rq *rq, struct task *t, struct class_numbers *n);
-unsigned class_stay(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
-
-/* The operations that a class of fixtures (one task on each CPU, for ever) does not need. */
-#define FIXTURE_OPERATIONS                                                                         \
-	.fixture = true, .init = class_ignore, .pickable = class_always_pickable,                  \
-	.next_queued = class_no_next, .yield = class_ignore, .exchange = class_no_exchange,        \
-	.picked_again = class_ignore_task, .preempts = class_never_preempts,                       \
-	.notice = class_ignore, .next_timer = class_no_timer, .timer = class_ignore,               \
-	.select_cpu = class_stay, .migrate = class_ignore_task, .pull = class_ignore_task,         \
-	.push = class_ignore, .online = class_ignore, .offline = class_ignore,                     \
-	.move_timers = class_ignore_move, .cancel_timers = class_ignore,                           \
-	.owns = class_owns_nothing, .valid = class_nothing_valid, .prio = class_no_prio,           \
-	.admit = class_admit, .admit_affinity = class_admit_affinity,                              \
-	.admit_offline = class_admit_offline, .admit_tunables = class_admit_tunables,              \
-	.init_task = class_ignore_new, .end_task = class_ignore_new,                               \
-	.set_attr = class_ignore_attr, .get_attr = class_no_attr, .fork = class_ignore_fork,       \
-	.join = class_ignore_change, .quit = class_ignore_change, .retune = class_ignore_retune,   \
-	.regroup = class_regroup, .slice = class_no_slice, .request = class_no_slice,              \
-	.numbers = class_no_numbers, .check = class_ignore, .check_offline = class_ignore,         \
-	.dump = class_dump_nothing, .dump_key = class_dump_vtime, .dump_task = class_dump_no_task
 
 /* --- for dump operations (text.c) ------------------------------------------ */
 

@@ -25,7 +25,7 @@ void capacity_refresh(struct rq *rq)
 {
 	SCHED_ASSERT(host_lock_held(&rq->lock));
 	if (rq->curr->class->rank < CLASS_fair)
-		rq->curr->class->charge(rq);
+		charge_current(rq);
 	if (likely(!rq->urgent.util_sum && rq->capacity == rq->capacity_orig))
 		return;
 	age(rq, rq_time(rq), false);

@@ -36,7 +36,7 @@ static bool is_restricted(const struct rq *rq, const struct task *t)
 
 static bool is_pickable(struct rq *rq, struct task *t)
 {
-	return t->on_rq == TASK_QUEUED && t->class->pickable(rq, t);
+	return t->on_rq == TASK_QUEUED && task_is_pickable(rq, t);
 }
 
 /* List @t if it is restricted and could be picked. The running task does not wait. */

@@ -27,21 +27,19 @@ static void set_fair_values(struct task *t, const struct sched_class *class,
 	t->slice_ns = valid_slice(req->slice_ns);
 }
 
-void task_set_params(struct sched *s, struct task *t, const struct sched_class *class,
+void task_set_params(struct task *t, const struct sched_class *class,
 		     const struct sched_attr_req *req)
 {
 	t->policy = req->policy;
 	t->rt_priority = req->rt_priority;
-	t->prio = class->prio(req);
+	t->prio = class->params.prio(req);
 	set_fair_values(t, class, req);
 	if (t->class != class) {
-		if (t->class)
-			t->class->end_task(s, t);
 		t->class = class;
 		memset(t->class_state, 0, sizeof(t->class_state));
-		class->init_task(s, t);
 	}
-	class->set_attr(t, req);
+	if (class->params.set_attr)
+		class->params.set_attr(t, req);
 }
 
 /* --- parameters ----------------------------------------------------------- */
@@ -50,7 +48,13 @@ bool sched_attr_is_valid(const struct sched *s, const struct sched_attr_req *req
 {
 	const struct sched_class *class = class_of_policy(s, req->policy);
 
-	return class && class->valid(req);
+	return class && class->params.prio(req) != PRIO_INVALID;
+}
+
+/* How much @t of @rq, locked, asks for at a time in ns; 0 if it does not. */
+static u64 request_of(struct rq *rq, struct task *t)
+{
+	return t->class->params.request ? t->class->params.request(rq, t) : 0;
 }
 
 /*
@@ -63,11 +67,29 @@ static bool is_as_asked(struct rq *rq, struct task *t, const struct sched_attr_r
 	const struct sched_class *class = t->class;
 	struct sched_attr_req now = *req;
 
-	class->get_attr(t, &now);
-	return t->policy == req->policy && t->prio == class->prio(req) && !req->clamps &&
+	if (class->params.get_attr)
+		class->params.get_attr(t, &now);
+	return t->policy == req->policy && t->prio == class->params.prio(req) && !req->clamps &&
 	       now.runtime_ns == req->runtime_ns && now.deadline_ns == req->deadline_ns &&
 	       now.period_ns == req->period_ns &&
-	       (t->slice_ns == valid_slice(req->slice_ns) || !class->request(rq, t));
+	       (t->slice_ns == valid_slice(req->slice_ns) || !request_of(rq, t));
+}
+
+/* @t, off its queue, goes over to @class with @req. @runnable: it will be queued again. */
+static void change_class(struct rq *rq, struct task *t, const struct sched_class *class,
+			 const struct sched_attr_req *req, bool runnable)
+{
+	if (t->class->params.quit)
+		t->class->params.quit(rq, t, runnable);
+	task_set_params(t, class, req);
+	if (t->state != TASK_NEW && class->params.join)
+		class->params.join(rq, t, runnable);
+}
+
+static void retune(struct rq *rq, struct task *t, int old_prio)
+{
+	if (t->class->params.retune)
+		t->class->params.retune(rq, t, old_prio);
 }
 
 /* @move: QUEUE_MOVE, or 0 if it keeps its place in the queue even with another priority. */
@@ -76,9 +98,8 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 {
 	const struct sched_class *old_class = t->class,
 				 *class = class_of_policy(rq->s, req->policy);
-	int old_prio = t->prio, prio = class->prio(req);
+	int old_prio = t->prio, prio = class->params.prio(req);
 	struct change c;
-	bool runnable;
 
 	if (is_as_asked(rq, t, req)) {
 		set_fair_values(t, class, req);
@@ -87,12 +108,10 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	if (prio == old_prio)
 		move = 0;
 	c = change_begin(rq, t, move);
-	runnable = task_is_runnable(t);
-	if (old_class != class && t->state != TASK_NEW)
-		old_class->quit(rq, t, runnable);
-	task_set_params(rq->s, t, class, req);
-	if (old_class != class && t->state != TASK_NEW)
-		class->join(rq, t, runnable);
+	if (old_class == class)
+		task_set_params(t, class, req);
+	else
+		change_class(rq, t, class, req, task_is_runnable(t));
 	/* POSIX: raised it goes behind its new equals, lowered before them. */
 	change_end(rq, t, c, move | (old_prio < prio ? ENQUEUE_HEAD : 0));
 	clamp_request(rq, t, req);
@@ -100,11 +119,18 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	if (!c.queued || prio == old_prio)
 		return;
 	if (old_class == class)
-		class->retune(rq, t, old_prio);
+		retune(rq, t, old_prio);
 	else if (c.running)
 		resched(rq);
 	else
 		check_preempt(rq, t, 0);
+}
+
+static int admit_attr(struct rq *rq, struct task *t, const struct sched_attr_req *req)
+{
+	struct admission_request request = { ADMIT_ATTR, .rq = rq, .t = t, .attr = req };
+
+	return class_admits(rq->s, class_of_policy(rq->s, req->policy), &request);
 }
 
 int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req *req)
@@ -115,7 +141,7 @@ int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req 
 	if (!sched_attr_is_valid(s, req) || t->class->fixture)
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
-	err = clamp_admit(rq, t, req) ?: class_of_policy(s, req->policy)->admit(rq, t, req);
+	err = clamp_admit(rq, t, req) ?: admit_attr(rq, t, req);
 	if (!err) {
 		t->reset_on_fork = req->reset_on_fork;
 		change_attr(rq, t, req, QUEUE_MOVE);
@@ -148,7 +174,8 @@ void sched_get_attr(const struct task *t, struct sched_attr_req *req)
 		.reset_on_fork = t->reset_on_fork,
 	};
 	clamp_get(t, req);
-	t->class->get_attr(t, req);
+	if (t->class->params.get_attr)
+		t->class->params.get_attr(t, req);
 }
 
 int sched_task_prio(const struct task *t)
@@ -159,7 +186,7 @@ int sched_task_prio(const struct task *t)
 u64 sched_task_slice(struct sched *s, struct task *t)
 {
 	struct rq *rq = task_rq_lock(s, t);
-	u64 slice = t->class->request(rq, t);
+	u64 slice = request_of(rq, t);
 
 	rq_unlock(rq);
 	return slice;
@@ -168,7 +195,7 @@ u64 sched_task_slice(struct sched *s, struct task *t)
 u64 sched_rr_interval(struct sched *s, struct task *t)
 {
 	struct rq *rq = task_rq_lock(s, t);
-	u64 slice = t->class->slice(rq, t);
+	u64 slice = t->class->params.slice ? t->class->params.slice(rq, t) : 0;
 
 	rq_unlock(rq);
 	return slice;
@@ -181,7 +208,10 @@ static void change_group(struct rq *rq, struct task *t, struct task_group *tg)
 {
 	struct change c = change_begin(rq, t, QUEUE_MOVE);
 
-	t->class->regroup(rq, t, tg, task_is_runnable(t));
+	if (t->class->params.regroup)
+		t->class->params.regroup(rq, t, tg, task_is_runnable(t));
+	else
+		task_set_group(rq->s, t, tg);
 	change_end(rq, t, c, QUEUE_MOVE);
 	freq_task_changes(rq, t);
 	/* A task that waits preempts nobody by that, but it may have been hidden until now. */
@@ -208,6 +238,13 @@ void sched_task_ends(struct sched *s, unsigned cpu)
 
 /* --- affinity ------------------------------------------------------------- */
 
+static int admit_affinity(struct rq *rq, struct task *t, const struct cpumask *allowed)
+{
+	struct admission_request request = { ADMIT_AFFINITY, .rq = rq, .t = t, .allowed = allowed };
+
+	return class_admits(rq->s, t->class, &request);
+}
+
 int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *mask)
 {
 	struct cpumask allowed = cpumask_and(mask, &s->possible);
@@ -217,7 +254,7 @@ int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *ma
 	if (!cpumask_intersects(&allowed, &s->online) || t->class->fixture)
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
-	err = t->class->admit_affinity(rq, t, &allowed);
+	err = admit_affinity(rq, t, &allowed);
 	if (err) {
 		rq_unlock(rq);
 		return err;

@@ -8,8 +8,9 @@ const struct sched_class *class_of_policy(const struct sched *s, int policy)
 {
 	const struct sched_class *class;
 
-	/* Most tasks are fair: the classes at the bottom are asked first. */
-	for_each_class_reverse(class, s) if (class->owns(policy)) return class;
+	if (policy < 0 || policy >= 32)
+		return NULL;
+	for_each_class(class, s) if (class->policies & BIT(policy)) return class;
 	return NULL;
 }
 
@@ -21,21 +22,40 @@ bool class_waits_above(const struct rq *rq, unsigned rank)
 	return false;
 }
 
-static struct task *first_from(struct rq *rq, unsigned rank)
+struct task *next_queued(struct rq *rq, struct task *t)
 {
-	struct task *t = NULL;
+	unsigned rank = t ? t->class->rank + 1 : 0;
 
+	t = t ? t->class->queued(rq, t) : NULL;
 	for (; !t && rank < NR_CLASSES; rank++)
-		t = rq->s->class[rank]->first_queued(rq);
+		t = rq->s->class[rank]->queued(rq, NULL);
 	return t;
 }
 
-struct task *first_queued(struct rq *rq)
+void class_notify(const struct sched_class *class, struct rq *rq, enum class_notice notice)
 {
-	return first_from(rq, 0);
+	if (class->notice)
+		class->notice(rq, notice);
 }
 
-struct task *next_queued(struct rq *rq, struct task *t)
+void classes_notify(struct rq *rq, enum class_notice notice)
 {
-	return t->class->next_queued(rq, t) ?: first_from(rq, t->class->rank + 1);
+	const struct sched_class *class;
+
+	for_each_class(class, rq->s) class_notify(class, rq, notice);
+}
+
+int class_admits(struct sched *s, const struct sched_class *class,
+		 const struct admission_request *request)
+{
+	return class->params.admit ? class->params.admit(s, request) : 0;
+}
+
+int classes_admit(struct sched *s, const struct admission_request *request)
+{
+	const struct sched_class *class;
+	int err = 0;
+
+	for_each_class(class, s) err = err ?: class_admits(s, class, request);
+	return err;
 }

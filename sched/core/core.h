@@ -11,6 +11,7 @@
 #define MAX_RT_PRIO	   100
 #define NICE_TO_PRIO(nice) ((nice) + 120)
 #define PRIO_TO_NICE(prio) ((prio)-120)
+#define PRIO_INVALID	   (-128)
 #define PRIO_IDLE	   120 /* of the idle tasks, as traces show it */
 
 /* --- locks and clock (rq.c) ------------------------------------------------ */
@@ -100,6 +101,31 @@ static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 		rq->keep_clock |= KEEP_CLOCK_NEXT;
 }
 
+/* Account the time since the last charge to the running task of @rq, locked. */
+static inline void charge_current(struct rq *rq)
+{
+	rq->curr->class->charge(rq);
+}
+
+/* The running task of @rq, locked, runs no longer or is about to change (class.h, put_prev). */
+static inline void put_prev(struct rq *rq, struct task *t)
+{
+	if (t->class->put_prev)
+		t->class->put_prev(rq, t);
+}
+
+/* Could the queued @t of @rq, locked, be picked as things stand? */
+static inline bool task_is_pickable(struct rq *rq, struct task *t)
+{
+	return !t->class->pickable || t->class->pickable(rq, t);
+}
+
+/* The CPU where @t should run next (class.h, select_cpu). */
+static inline unsigned select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
+{
+	return t->class->smp.select_cpu ? t->class->smp.select_cpu(rq, t, cpu, reason) : t->cpu;
+}
+
 /* @rq, locked, has @more pickable tasks more than before; fewer, if @more is negative. */
 static inline void count_running(struct rq *rq, int more)
 {
@@ -187,6 +213,8 @@ void attach_locked(struct rq *rq, struct task *t);
 void push_current(struct rq *rq, unsigned to);
 /* @t, in no queue and known to the caller only, belongs to @cpu. */
 void task_set_cpu(struct sched *s, struct task *t, unsigned cpu);
+/* @t, in no queue, is a member of @tg. Lock of its runqueue held. */
+void task_set_group(struct sched *s, struct task *t, struct task_group *tg);
 /* @t changes its CPU number. Lock of its old runqueue held, @t not queued. */
 void set_task_cpu(struct rq *from, struct task *t, unsigned to);
 /* A CPU in service that @t may run on: its own if possible. The lock of its runqueue held. */

@@ -43,12 +43,12 @@ static void close_runqueue(struct rq *rq)
 	struct sched *s = rq->s;
 
 	rq_assert_locked(rq);
-	rq->curr->class->charge(rq);
+	charge_current(rq);
 	rq->online = false;
 	cpumask_clear_atomic(&s->online, rq->cpu);
 	cpumask_clear_atomic(&s->nohz_idle, rq->cpu);
 	rq->tick_stopped = rq->nohz_kicked = false;
-	for_each_class_reverse(class, s) class->offline(rq);
+	for_each_class_reverse(class, s) class_notify(class, rq, NOTICE_OFFLINE);
 }
 
 /* A task that waits on @rq and is to leave, or NULL. */
@@ -77,7 +77,7 @@ static void send_away(struct rq *rq)
 		t = waiting_task(rq);
 		if (t) {
 			ensure_usable_cpu(rq, t);
-			detach_task(rq, t, t->class->select_cpu(rq, t, near, SELECT_EXEC));
+			detach_task(rq, t, select_cpu(rq, t, near, SELECT_EXEC));
 		}
 		rq_unlock(rq);
 		if (!t)
@@ -89,7 +89,6 @@ static void send_away(struct rq *rq)
 /* The task that runs there now is the last one, and no timer is left. */
 static void dismiss_current(struct rq *rq)
 {
-	const struct sched_class *class;
 	struct task *t;
 
 	rq_lock(rq);
@@ -99,25 +98,25 @@ static void dismiss_current(struct rq *rq)
 		push_current(rq, any_allowed_cpu(rq->s, t));
 	}
 	rq->shared.steal_at = 0;
-	for_each_class(class, rq->s) class->cancel_timers(rq);
+	classes_notify(rq, NOTICE_EMPTY);
 	rq_update_timer(rq);
 	rq_unlock(rq);
 }
 
 int sched_cpu_offline(struct sched *s, unsigned cpu)
 {
-	const struct sched_class *class;
 	struct rq *rq = cpu_rq(s, cpu);
 
 	if (!rq->online || cpumask_weight(&s->online) == 1)
 		return rq->online ? -EBUSY : -EINVAL;
-	for_each_class(class, s) if (class->admit_offline(rq)) return -EBUSY;
+	if (classes_admit(s, &(struct admission_request){ ADMIT_OFFLINE, .rq = rq }))
+		return -EBUSY;
 	rq_lock(rq);
 	close_runqueue(rq);
 	rq_unlock(rq);
 	rebuild(s);
 	/* First: the tasks may need one of them where they go. */
-	for_each_class(class, s) class->move_timers(rq, cpu_rq(s, cpumask_first(&s->online)));
+	classes_notify(rq, NOTICE_TIMERS_LEAVE);
 	send_away(rq);
 	dismiss_current(rq);
 	tunables_rescale(s);
@@ -139,7 +138,6 @@ static void start_clock(struct rq *rq)
 
 void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 {
-	const struct sched_class *class;
 	struct rq *rq = cpu_rq(s, cpu);
 	bool first = !rq->idle; /* the domains have it from the beginning */
 
@@ -154,7 +152,7 @@ void sched_cpu_online(struct sched *s, unsigned cpu, struct task *idle)
 	}
 	rq->online = true;
 	cpumask_set_atomic(&s->online, cpu);
-	for_each_class(class, s) class->online(rq);
+	classes_notify(rq, NOTICE_ONLINE);
 	/* Time starts again for it. */
 	rq->curr->class->set_next(rq, rq->curr);
 	if (rq->curr == rq->idle)

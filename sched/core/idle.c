@@ -25,6 +25,18 @@ static bool idle_dequeue(struct rq *rq, struct task *t, unsigned flags)
 	return true;
 }
 
+static u32 idle_nr_queued(const struct rq *rq)
+{
+	(void)rq;
+	return 0;
+}
+
+static struct task *idle_queued(struct rq *rq, struct task *after)
+{
+	(void)rq, (void)after;
+	return NULL;
+}
+
 static struct task *idle_pick(struct rq *rq)
 {
 	return rq->idle;
@@ -76,16 +88,14 @@ void sched_task_init_idle(struct sched *s, struct task *t, unsigned cpu)
 const struct sched_class idle_class = {
 	.name = "idle",
 	.rank = CLASS_idle,
+	.fixture = true,
 	.enqueue = idle_enqueue,
 	.dequeue = idle_dequeue,
-	.nr_queued = class_none_queued,
-	.nr_pickable = class_none_queued,
-	.first_queued = class_no_first,
+	.nr_queued = idle_nr_queued,
+	.queued = idle_queued,
 	.pick = idle_pick,
 	.put_prev = idle_put_prev,
 	.set_next = idle_set_next,
 	.charge = idle_charge,
-	.charge_task = idle_charge,
 	.tick = idle_tick,
-	FIXTURE_OPERATIONS,
 };

@@ -42,14 +42,13 @@ size_t sched_size(unsigned nr_cpus)
 
 static void rq_init(struct sched *s, unsigned cpu)
 {
-	const struct sched_class *class;
 	struct rq *rq = cpu_rq(s, cpu);
 
 	rq->lock.rank = HOST_RANK_RQ;
 	rq->lock.cpu = cpu;
 	rq->s = s;
 	rq->cpu = cpu;
-	for_each_class(class, s) class->init(rq);
+	classes_notify(rq, NOTICE_NEW);
 	sharedq_init(rq);
 	list_init(&rq->handover);
 	rq->yield_below = YIELD_BELOW;

@@ -28,7 +28,7 @@ struct change change_begin(struct rq *rq, struct task *t, unsigned move)
 	if (c.queued)
 		t->class->dequeue(rq, t, QUEUE_SAVE | move);
 	if (c.running)
-		t->class->put_prev(rq, t);
+		put_prev(rq, t);
 	return c;
 }
 
@@ -44,7 +44,7 @@ void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags)
 		return;
 	t->class->set_next(rq, t);
 	/* Meanwhile its group may have been throttled. */
-	if (!t->class->pickable(rq, t))
+	if (!task_is_pickable(rq, t))
 		resched(rq);
 }
 
@@ -70,6 +70,12 @@ void task_set_cpu(struct sched *s, struct task *t, unsigned cpu)
 {
 	t->fair.queue = group_queue(s, t->group, cpu);
 	__atomic_store_n(&t->cpu, cpu, __ATOMIC_RELEASE);
+}
+
+void task_set_group(struct sched *s, struct task *t, struct task_group *tg)
+{
+	WRITE_ONCE(t->group, tg);
+	task_set_cpu(s, t, t->cpu);
 }
 
 void set_task_cpu(struct rq *from, struct task *t, unsigned to)

@@ -28,7 +28,8 @@ void rq_update_timer(struct rq *rq)
 
 	rq_assert_locked(rq);
 	rq->timer_stale = false;
-	for_each_class(class, rq->s) when = earlier(when, class->next_timer(rq));
+	for_each_class(class, rq->s) if (class->next_timer) when =
+		earlier(when, class->next_timer(rq));
 	if (when == rq->timer_armed)
 		return;
 	rq->timer_armed = when;

@@ -49,6 +49,11 @@ static u32 stop_nr_queued(const struct rq *rq)
 	return class_is_active(rq, CLASS_stop);
 }
 
+static struct task *stop_queued(struct rq *rq, struct task *after)
+{
+	return after ? NULL : stop_of(rq)->task;
+}
+
 static struct task *stop_pick(struct rq *rq)
 {
 	return stop_of(rq)->task;
@@ -84,16 +89,13 @@ void sched_task_init_stop(struct sched *s, struct task *t, unsigned cpu, int pid
 const struct sched_class stop_class = {
 	.name = "stop",
 	.rank = CLASS_stop,
+	.fixture = true,
 	.enqueue = stop_enqueue,
 	.dequeue = stop_dequeue,
 	.nr_queued = stop_nr_queued,
-	.nr_pickable = stop_nr_queued,
-	.first_queued = stop_pick,
+	.queued = stop_queued,
 	.pick = stop_pick,
-	.put_prev = class_ignore_task,
 	.set_next = stop_set_next,
 	.charge = stop_charge,
-	.charge_task = stop_charge,
 	.tick = stop_tick,
-	FIXTURE_OPERATIONS,
 };

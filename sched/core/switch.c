@@ -24,13 +24,13 @@
 static __noinline void pull_instead_of(struct rq *rq, struct task *prev)
 {
 	for (unsigned rank = prev->class->rank; rank < NR_CLASSES; rank++)
-		if (rq->s->class[rank] -> pulls)
-			rq->s->class[rank]->pull(rq, prev);
+		if (rq->s->class[rank] -> smp.pull)
+			rq->s->class[rank]->smp.pull(rq, prev);
 }
 
 static struct task *pick_next(struct rq *rq, struct task *prev)
 {
-	if (unlikely(prev->class->pulls))
+	if (unlikely(prev->class->smp.pull))
 		pull_instead_of(rq, prev);
 	do {
 		while (likely(rq->active)) {
@@ -68,16 +68,16 @@ static __attribute__((flatten)) void block_current(struct rq *rq, struct task *t
 	t->push_cpu = PUSH_NONE;
 	deactivate(rq, t, DEQUEUE_SLEEP | (must_leave ? DEQUEUE_SPECIAL : 0));
 	t->sleep_start = rq->clock;
-	if (t->state == TASK_DEAD)
-		t->class->quit(rq, t, false);
+	if (t->state == TASK_DEAD && t->class->params.quit)
+		t->class->params.quit(rq, t, false);
 }
 
 static void switch_current(struct rq *rq, struct task *prev, struct task *next, bool preempt)
 {
-	if (likely(prev->class == next->class)) {
+	if (likely(prev->class == next->class && next->class->exchange)) {
 		next->class->exchange(rq, prev, next);
 	} else {
-		prev->class->put_prev(rq, prev);
+		put_prev(rq, prev);
 		next->class->set_next(rq, next);
 	}
 	rq->curr = next;
@@ -98,10 +98,8 @@ static void switch_current(struct rq *rq, struct task *prev, struct task *next, 
 /* Other CPUs left word for a class: each looks whether it was meant. */
 static __noinline void notice_others(struct rq *rq)
 {
-	const struct sched_class *class;
-
 	WRITE_ONCE(rq->notice, false);
-	for_each_class(class, rq->s) class->notice(rq);
+	classes_notify(rq, NOTICE_POKE);
 }
 
 /* Is this call for news alone? A task runs on, and neither it nor others asked for a switch. */
@@ -142,7 +140,7 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 	else if (unlikely(prev->push_cpu != PUSH_NONE))
 		deactivate(rq, prev, QUEUE_MIGRATING);
 	else
-		prev->class->charge(rq);
+		charge_current(rq);
 	if (rq->yield) {
 		rq->yield = false;
 		if (likely(prev->on_rq == TASK_QUEUED))
@@ -154,8 +152,6 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 	rq->prev = prev;
 	if (next != prev)
 		switch_current(rq, prev, next, preempt);
-	else if (unlikely(feature(s, FEATURE_HRTICK)))
-		next->class->picked_again(rq, next);
 	if (unlikely(rq->timer_stale))
 		rq_update_timer(rq);
 	return next;
@@ -192,7 +188,7 @@ static __noinline void switch_end_moving(struct rq *rq, struct task *prev)
 		list_add_tail(&rq->handover, &prev->link);
 	}
 	for (u32 push = rq->push; push; push &= push - 1)
-		rq->s->class[__builtin_ctz(push)]->push(rq);
+		rq->s->class[__builtin_ctz(push)]->smp.push(rq);
 	if (!list_empty(&rq->handover))
 		deliver(rq);
 	else

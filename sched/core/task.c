@@ -28,7 +28,7 @@ static void init_common(struct sched *s, struct task *t, int pid, const char *co
 void sched_task_init(struct sched *s, struct task *t, int pid, const char *comm)
 {
 	init_common(s, t, pid, comm);
-	task_set_params(s, t, class_of_policy(s, SCHED_NORMAL),
+	task_set_params(t, class_of_policy(s, SCHED_NORMAL),
 			&(struct sched_attr_req){ .policy = SCHED_NORMAL });
 }
 
@@ -68,7 +68,7 @@ static void inherit_params(struct sched *s, const struct task *parent, struct ta
 	}
 	child->slice_ns = req.slice_ns;
 	child->static_prio = NICE_TO_PRIO(req.nice);
-	task_set_params(s, child, class, &req);
+	task_set_params(child, class, &req);
 }
 
 bool sched_task_forks(const struct task *parent)
@@ -93,7 +93,8 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 	inherit_params(s, parent, child);
 	rq_unlock(rq);
 	host_lock(&s->family_lock);
-	child->class->fork(s, parent, child, flags);
+	if (child->class->params.fork)
+		child->class->params.fork(s, parent, child, flags);
 	family_link(s, parent, child, flags);
 	host_unlock(&s->family_lock);
 	child->fair.load = READ_ONCE(s->fair_policy)->weight(child);
@@ -117,8 +118,9 @@ void sched_task_start(struct sched *s, struct task *t, unsigned cpu)
 	SCHED_ASSERT(t->state == TASK_NEW);
 	if (!t->class->fixture)
 		rq = new_task_goes_to(rq, t, cpu);
-	t->class->join(rq, t, false);
-	to = t->class->select_cpu(rq, t, cpu, SELECT_FORK);
+	if (t->class->params.join)
+		t->class->params.join(rq, t, false);
+	to = select_cpu(rq, t, cpu, SELECT_FORK);
 	rq = new_task_goes_to(rq, t, to);
 	while (unlikely(!task_may_be_on(t, rq)))
 		rq = new_task_goes_to(rq, t, any_allowed_cpu(s, t));
@@ -137,7 +139,7 @@ bool sched_task_exec(struct sched *s, unsigned cpu)
 
 	rq_lock(rq);
 	t = rq->curr;
-	to = t->class->select_cpu(rq, t, cpu, SELECT_EXEC);
+	to = select_cpu(rq, t, cpu, SELECT_EXEC);
 	if (to != cpu)
 		push_current(rq, to);
 	rq_unlock(rq);

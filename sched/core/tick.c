@@ -39,13 +39,12 @@ void sched_tick(struct sched *s, unsigned cpu)
 
 void sched_timer(struct sched *s, unsigned cpu)
 {
-	const struct sched_class *class;
 	struct rq *rq = cpu_rq(s, cpu);
 
 	rq_lock(rq);
 	rq->timer_armed = 0;
 	sharedq_timer(rq);
-	for_each_class(class, s) class->timer(rq);
+	classes_notify(rq, NOTICE_TIMER);
 	rq_update_timer(rq);
 	rq_unlock(rq);
 }

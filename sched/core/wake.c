@@ -64,12 +64,12 @@ wake_sleeping(struct sched *s, struct rq *rq, struct task *t, unsigned cpu, unsi
 	t->state = TASK_WAKING;
 	/* Still on its stack (see PROTOCOL: switch), it can only resume here. */
 	while (!task_running(rq, t)) {
-		unsigned to = t->class->select_cpu(rq, t, cpu, SELECT_WAKE | flags);
+		unsigned to = select_cpu(rq, t, cpu, SELECT_WAKE | flags);
 
 		if (to == rq->cpu)
 			break;
-		if (!(queue_flags & ENQUEUE_MIGRATED))
-			t->class->migrate(rq, t);
+		if (!(queue_flags & ENQUEUE_MIGRATED) && t->class->smp.migrate)
+			t->class->smp.migrate(rq, t);
 		queue_flags |= ENQUEUE_MIGRATED;
 		set_task_cpu(rq, t, to);
 		rq_unlock(rq);

@@ -214,7 +214,7 @@ static bool allowed_everywhere(struct sched *s, const struct cpumask *allowed)
 	return cpumask_empty(&missing);
 }
 
-int dl_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req)
+static int admit_attr(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 {
 	struct dl_machine *m = dl_machine(rq->s);
 	const struct tunables *tn = &rq->s->tunable;
@@ -238,13 +238,12 @@ int dl_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 	return err;
 }
 
-int dl_admit_affinity(struct rq *rq, struct task *t, const struct cpumask *allowed)
+static int admit_affinity(struct sched *s, const struct cpumask *allowed)
 {
-	(void)t;
-	return limited(&rq->s->tunable) && !allowed_everywhere(rq->s, allowed) ? -EBUSY : 0;
+	return limited(&s->tunable) && !allowed_everywhere(s, allowed) ? -EBUSY : 0;
 }
 
-int dl_admit_offline(struct rq *rq)
+static int admit_offline(struct rq *rq)
 {
 	struct sched *s = rq->s;
 	u32 left = nr_promised(s) - 1;
@@ -258,7 +257,7 @@ int dl_admit_offline(struct rq *rq)
 	return fits(&s->tunable, left, total) ? 0 : -EBUSY;
 }
 
-int dl_admit_tunables(struct sched *s, const struct tunables *next)
+static int admit_tunables(struct sched *s, const struct tunables *next)
 {
 	const struct tunables *now = &s->tunable;
 	unsigned cpu = cpumask_first(&s->online);
@@ -268,4 +267,19 @@ int dl_admit_tunables(struct sched *s, const struct tunables *next)
 	if (next->rt_runtime_us == now->rt_runtime_us && next->rt_period_us == now->rt_period_us)
 		return 0;
 	return fits(next, nr_promised(s), dl_total_bw(s, host_clock(cpu))) ? 0 : -EBUSY;
+}
+
+int dl_admit(struct sched *s, const struct admission_request *request)
+{
+	switch (request->what) {
+	case ADMIT_ATTR:
+		return admit_attr(request->rq, request->t, request->attr);
+	case ADMIT_AFFINITY:
+		return admit_affinity(s, request->allowed);
+	case ADMIT_OFFLINE:
+		return admit_offline(request->rq);
+	case ADMIT_TUNABLES:
+		return admit_tunables(s, request->tunables);
+	}
+	return 0;
 }

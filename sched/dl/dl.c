@@ -114,29 +114,24 @@ static u32 dl_nr_queued(const struct rq *rq)
 	return READ_ONCE(dl_seen(rq)->nr_ready) + READ_ONCE(dl_seen(rq)->nr_throttled);
 }
 
-static u32 dl_nr_pickable(const struct rq *rq)
-{
-	return READ_ONCE(dl_seen(rq)->nr_ready);
-}
-
 static bool dl_pickable(struct rq *rq, struct task *t)
 {
 	(void)rq;
 	return !dl_part(t)->throttled;
 }
 
-static struct task *dl_first_queued(struct rq *rq)
+/* The ready tasks, then the throttled ones. */
+static struct task *dl_queued(struct rq *rq, struct task *after)
 {
-	return dl_first(&dl_of(rq)->ready) ?: dl_first(&dl_of(rq)->throttled);
-}
+	struct dl_rq *dl = dl_of(rq);
+	struct rb_node *next;
 
-static struct task *dl_next_queued(struct rq *rq, struct task *t)
-{
-	struct rb_node *next = rb_next(&dl_part(t)->node);
-
+	if (!after)
+		return dl_first(&dl->ready) ?: dl_first(&dl->throttled);
+	next = rb_next(&dl_part(after)->node);
 	if (next)
 		return dl_task_of(next);
-	return dl_part(t)->throttled ? NULL : dl_first(&dl_of(rq)->throttled);
+	return dl_part(after)->throttled ? NULL : dl_first(&dl->throttled);
 }
 
 /* --- budgets ------------------------------------------------------------------- */
@@ -262,12 +257,6 @@ static void dl_put_prev(struct rq *rq, struct task *t)
 	rq->yield_below = YIELD_BELOW;
 }
 
-static void dl_exchange(struct rq *rq, struct task *prev, struct task *next)
-{
-	(void)prev;
-	dl_set_next(rq, next);
-}
-
 /*
  * A task that waits though it could run elsewhere is pushed by a switch: its CPU was chosen without
  * that one's lock, and another may have come first.
@@ -285,7 +274,7 @@ static bool dl_preempts(struct rq *rq, struct task *woken, unsigned flags)
 	return dl_find_later_cpu(rq, woken, d->deadline, rq->cpu) >= 0;
 }
 
-/* --- CPUs that come and go --------------------------------------------------------- */
+/* --- what happens to a CPU ---------------------------------------------------------- */
 
 static void dl_online(struct rq *rq)
 {
@@ -299,18 +288,32 @@ static void dl_offline(struct rq *rq)
 	dl_count_server(rq, false);
 }
 
-/* --- parameters ------------------------------------------------------------------- */
-
-static bool dl_owns(int policy)
+static void dl_notice(struct rq *rq, enum class_notice notice)
 {
-	return policy == SCHED_DEADLINE;
+	switch (notice) {
+	case NOTICE_NEW:
+		dl_init(rq);
+		break;
+	case NOTICE_TIMER:
+		dl_timer(rq);
+		break;
+	case NOTICE_ONLINE:
+		dl_online(rq);
+		break;
+	case NOTICE_OFFLINE:
+		dl_offline(rq);
+		break;
+	default:
+		break;
+	}
 }
+
+/* --- parameters ------------------------------------------------------------------- */
 
 /* Before all real-time tasks. */
 static int dl_prio(const struct sched_attr_req *req)
 {
-	(void)req;
-	return -1;
+	return dl_valid(req) ? -1 : PRIO_INVALID;
 }
 
 /*
@@ -337,13 +340,6 @@ static void dl_get_attr(const struct task *t, struct sched_attr_req *req)
 	req->period_ns = d->period_ns;
 }
 
-/* The admitted children of an admitted task would need bandwidth of their own. */
-static void dl_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags)
-{
-	(void)s, (void)parent, (void)child, (void)flags;
-	SCHED_ASSERT(!"nobody inherits this class");
-}
-
 static void dl_join(struct rq *rq, struct task *t, bool runnable)
 {
 	/* It waits behind another: a switch, even to the same task, pushes it. */
@@ -353,8 +349,7 @@ static void dl_join(struct rq *rq, struct task *t, bool runnable)
 
 static void dl_quit(struct rq *rq, struct task *t, bool runnable)
 {
-	if (t->state == TASK_DEAD)
-		dl_release(rq->s, t);
+	dl_release(rq->s, t);
 	if (runnable && task_running(rq, t))
 		dl_ask_others_to_push(rq);
 }
@@ -434,7 +429,7 @@ static void dl_check(struct rq *rq)
 
 	check_tree(rq, &dl->ready, false, dl->nr_ready);
 	check_tree(rq, &dl->throttled, true, dl->nr_throttled);
-	for (struct task *t = dl_first_queued(rq); t; t = dl_next_queued(rq, t)) {
+	for (struct task *t = dl_queued(rq, NULL); t; t = dl_queued(rq, t)) {
 		movable += t->nr_allowed > 1;
 		bw += dl_part(t)->bw;
 	}
@@ -443,16 +438,12 @@ static void dl_check(struct rq *rq)
 	SCHED_CHECK(R12, class_is_active(rq, CLASS_dl) == (dl->nr_ready || dl->server.ready));
 	SCHED_CHECK(D2, rq->curr->class->rank != CLASS_dl || rq->need_resched ||
 				(dl_first(&dl->ready) == rq->curr && !dl_server_is_first(rq)));
+	SCHED_CHECK(R10, rq->online || !dl->overloaded);
 	check_server(rq);
 }
 
-static void dl_check_offline(struct rq *rq)
-{
-	SCHED_CHECK(R10, !dl_of(rq)->overloaded);
-}
-
 /* As Linux: the limit of a CPU, and what is admitted on the whole machine. */
-static void dl_dump(struct rq *rq, struct text *out)
+static void dump_rq(struct rq *rq, struct text *out)
 {
 	text_add(out, "\ndl_rq[%u]:\n", rq->cpu);
 	dump_number(out, "dl_nr_running", dl_nr_queued(rq));
@@ -462,9 +453,12 @@ static void dl_dump(struct rq *rq, struct text *out)
 	dump_number(out, "dl_bw->total_bw", dl_total_bw(rq->s, rq->clock));
 }
 
-static void dl_dump_task(struct rq *rq, struct task *t, struct text *out)
+static void dl_dump(struct rq *rq, struct task *t, struct text *out)
 {
-	(void)rq;
+	if (!t) {
+		dump_rq(rq, out);
+		return;
+	}
 	dump_task_number(out, "dl.runtime", (u64)dl_part(t)->budget_ns);
 	dump_task_number(out, "dl.deadline", dl_part(t)->deadline);
 }
@@ -472,64 +466,33 @@ static void dl_dump_task(struct rq *rq, struct task *t, struct text *out)
 const struct sched_class dl_class = {
 	.name = "dl",
 	.rank = CLASS_dl,
-	.unforkable = true,
-	.pulls = true,
+	.policies = BIT(SCHED_DEADLINE),
+	.unforkable = true, /* an admitted task's children would need bandwidth of their own */
 	.recorded = true,
 	.server = &dl_fair_server,
 	.rule = { [ACT_pick] = REASON_earliest_deadline,
 		  [ACT_preempt] = REASON_urgency,
 		  [ACT_select] = REASON_stays },
-	.init = dl_init,
 	.enqueue = dl_enqueue,
 	.dequeue = dl_dequeue,
 	.nr_queued = dl_nr_queued,
-	.nr_pickable = dl_nr_pickable,
-	.pickable = dl_pickable,
-	.first_queued = dl_first_queued,
-	.next_queued = dl_next_queued,
-	.yield = dl_yield,
+	.queued = dl_queued,
 	.pick = dl_pick,
-	.put_prev = dl_put_prev,
 	.set_next = dl_set_next,
-	.exchange = dl_exchange,
-	.picked_again = class_ignore_task,
 	.charge = dl_charge,
-	.charge_task = dl_charge,
 	.tick = dl_tick,
+	.put_prev = dl_put_prev,
+	.pickable = dl_pickable,
+	.yield = dl_yield,
 	.preempts = dl_preempts,
-	.notice = class_ignore,
 	.next_timer = dl_next_timer,
-	.timer = dl_timer,
-	.select_cpu = dl_select_cpu,
-	.migrate = class_ignore_task,
-	.pull = dl_pull,
-	.push = dl_push,
-	.online = dl_online,
-	.offline = dl_offline,
-	.move_timers = class_ignore_move,
-	.cancel_timers = class_ignore,
-	.owns = dl_owns,
-	.valid = dl_valid,
-	.prio = dl_prio,
-	.admit = dl_admit,
-	.admit_affinity = dl_admit_affinity,
-	.admit_offline = dl_admit_offline,
-	.admit_tunables = dl_admit_tunables,
-	.init_task = class_ignore_new,
-	.end_task = dl_release,
-	.set_attr = dl_set_attr,
-	.get_attr = dl_get_attr,
-	.fork = dl_fork,
-	.join = dl_join,
-	.quit = dl_quit,
-	.retune = class_ignore_retune,
-	.regroup = class_regroup,
-	.slice = class_no_slice,
-	.request = class_no_slice,
-	.numbers = dl_numbers,
-	.check = dl_check,
-	.check_offline = dl_check_offline,
-	.dump = dl_dump,
-	.dump_key = class_dump_vtime,
-	.dump_task = dl_dump_task,
+	.notice = dl_notice,
+	.smp = { .select_cpu = dl_select_cpu, .pull = dl_pull, .push = dl_push },
+	.params = { .prio = dl_prio,
+		    .admit = dl_admit,
+		    .set_attr = dl_set_attr,
+		    .get_attr = dl_get_attr,
+		    .join = dl_join,
+		    .quit = dl_quit },
+	.debug = { .numbers = dl_numbers, .check = dl_check, .dump = dl_dump },
 };

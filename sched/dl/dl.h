@@ -137,12 +137,10 @@ u64 cbs_zero_lag(const struct dl_task *d);
 
 #define DL_BW_SHIFT 20 /* a whole CPU is 1 << 20 */
 
-/* Operations of the class. */
+/* Are the parameters in range? */
 bool dl_valid(const struct sched_attr_req *req);
-int dl_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req);
-int dl_admit_affinity(struct rq *rq, struct task *t, const struct cpumask *allowed);
-int dl_admit_offline(struct rq *rq);
-int dl_admit_tunables(struct sched *s, const struct tunables *next);
+/* An operation of the class. */
+int dl_admit(struct sched *s, const struct admission_request *request);
 /* @t, whose runqueue is locked, gives its bandwidth back at its zero-lag time. Once is enough. */
 void dl_release(struct sched *s, struct task *t);
 /*

@@ -200,7 +200,7 @@ void dl_server_timer(struct rq *rq)
 	if (!server->active)
 		return;
 	if (on_fair(rq))
-		rq->curr->class->charge(rq);
+		charge_current(rq);
 	due = d->throttled ? d->replenish_at : dl_server_zero_laxity(server) - SERVER_STEP_NS;
 	if (server->ready || time_before(rq->clock, due))
 		return;
@@ -271,7 +271,7 @@ static int set_parameters(struct rq *rq, u64 runtime, u64 period)
 	if (err)
 		return err;
 	if (on_fair(rq))
-		rq->curr->class->charge(rq);
+		charge_current(rq);
 	server_stop(rq);
 	server->d = (struct dl_task){ .runtime_ns = runtime,
 				      .relative_ns = period,

@@ -58,20 +58,29 @@ static void check_domains(struct rq *rq)
 /* The classes' answers about @rq agree with the core's own fields. */
 static void check_classes(struct rq *rq)
 {
-	const struct sched_class *class;
+	struct task *t;
 	u32 nr = 0;
 
-	for_each_class(class, rq->s)
+	for_each_queued(t, rq)
 	{
-		SCHED_CHECK(R12, !class->nr_pickable(rq) || class_is_active(rq, class->rank));
-		nr += class->nr_pickable(rq);
+		bool pickable = t->on_rq != TASK_DELAYED && task_is_pickable(rq, t);
+
+		SCHED_CHECK(R12, !pickable || class_is_active(rq, t->class->rank));
+		nr += pickable;
 	}
 	SCHED_CHECK(R1, rq->nr_running == nr);
 }
 
-static void check_rq(struct rq *rq)
+/* The classes' own invariants. */
+static void check_inside_classes(struct rq *rq)
 {
 	const struct sched_class *class;
+
+	for_each_class(class, rq->s) if (class->debug.check) class->debug.check(rq);
+}
+
+static void check_rq(struct rq *rq)
+{
 	struct task *t;
 
 	rq_assert_locked(rq);
@@ -89,7 +98,7 @@ static void check_rq(struct rq *rq)
 		clamp_check(rq);
 	}
 	check_domains(rq);
-	for_each_class(class, rq->s) class->check(rq);
+	check_inside_classes(rq);
 }
 
 /* Since it has left. */
@@ -104,9 +113,10 @@ static void check_offline(struct rq *rq)
 	{
 		SCHED_CHECK(R9, class->fixture || class->nr_queued(rq) ==
 							  (class == curr->class ? pushed : 0));
-		SCHED_CHECK(R9, !curr->class->fixture || !class->next_timer(rq));
-		class->check_offline(rq);
+		SCHED_CHECK(R9, !curr->class->fixture || !class->next_timer ||
+					!class->next_timer(rq));
 	}
+	check_inside_classes(rq);
 	check_classes(rq);
 	SCHED_CHECK(R9, list_empty(&rq->handover));
 	SCHED_CHECK(R10, !rq->domains && !rq->llc && rq->core->weight == 1);

@@ -29,6 +29,14 @@ static u16 flags_of(const struct rq *rq, const struct task *t, const struct clas
 		     (n->throttled ? DECISION_THROTTLED : 0));
 }
 
+/* The numbers that only @class knows, if it has any. @rq is locked. */
+static void ask_numbers(const struct sched_class *class, struct rq *rq, struct task *t,
+			struct class_numbers *n)
+{
+	if (class->debug.numbers)
+		class->debug.numbers(rq, t, n);
+}
+
 /* The fields that a task and a server both have, for the initialiser of a row. */
 #define NUMBERS(n)                                                                                 \
 	.bw = (n).bw, .deadline = (n).deadline, .budget = (n).budget,                              \
@@ -43,7 +51,7 @@ static u16 put_task(struct rq *rq, struct task *t, u32 position, unsigned flags)
 
 	if (!traced(rq->s, EVENT_sched_decision_task))
 		return 0;
-	t->class->numbers(rq, t, &n);
+	ask_numbers(t->class, rq, t, &n);
 	row = (struct event_sched_decision_task){
 		.common = { EVENT_ID_sched_decision_task, sizeof(row), rq->cpu },
 		.pid = t->pid,
@@ -86,7 +94,7 @@ static u16 put_tasks(struct rq *rq, const struct sched_class *class, struct task
 	u32 position = 0;
 	u16 nr = 0;
 
-	for (struct task *t = class->first_queued(rq); t; t = class->next_queued(rq, t)) {
+	for (struct task *t = class->queued(rq, NULL); t; t = class->queued(rq, t)) {
 		if (nr < DECISION_ROWS_MAX - 1 || t == subject)
 			nr += put_task(rq, t, position, t == subject ? DECISION_SUBJECT : 0);
 		if (t == subject)
@@ -102,7 +110,7 @@ static u32 position_of(struct rq *rq, const struct task *t)
 {
 	u32 position = 0;
 
-	for (struct task *q = t->class->first_queued(rq); q; q = t->class->next_queued(rq, q)) {
+	for (struct task *q = t->class->queued(rq, NULL); q; q = t->class->queued(rq, q)) {
 		if (q == t)
 			return position;
 		position++;
@@ -118,7 +126,7 @@ static void put_level(struct sched *s, const struct rq *at, const struct task *t
 	const struct sched_class *class;
 	struct event_sched_decision_level row;
 
-	for_each_class(class, s) class->numbers(rq, NULL, &n);
+	for_each_class(class, s) ask_numbers(class, rq, NULL, &n);
 	row = (struct event_sched_decision_level){
 		.common = { EVENT_ID_sched_decision_level, sizeof(row), at->cpu },
 		.of_cpu = (u16)cpu,
@@ -195,7 +203,7 @@ static void end(struct event_sched_decision_class *d, struct rq *rq,
 	struct class_numbers n = { .slice = 0 };
 	u32 position = t ? position_of(rq, t) : NOWHERE;
 
-	class->numbers(rq, NULL, &n);
+	ask_numbers(class, rq, NULL, &n);
 	d->used = n.used;
 	d->period_end = n.period_end;
 	d->act = (u8)act;
@@ -204,7 +212,7 @@ static void end(struct event_sched_decision_class *d, struct rq *rq,
 	d->flags = n.throttled ? DECISION_THROTTLED : 0;
 	if (t) {
 		n = (struct class_numbers){ .slice = 0 };
-		class->numbers(rq, t, &n);
+		ask_numbers(class, rq, t, &n);
 		__builtin_memcpy(d->comm, t->comm, TASK_COMM_LEN);
 		d->pid = t->pid;
 		d->prio = t->prio;
@@ -413,11 +421,11 @@ static unsigned record_select(struct rq *rq, struct task *t, unsigned cpu, unsig
 	unsigned to;
 
 	if (!traced(rq->s, EVENT_sched_decision_class))
-		return own(rq, t->class)->select_cpu(rq, t, cpu, reason);
+		return own(rq, t->class)->smp.select_cpu(rq, t, cpu, reason);
 	begin(&d, rq, t->class, reason);
 	d.nr_rows = put_task(rq, t, position_of(rq, t), DECISION_SUBJECT);
 	d.nr_cpus = put_levels(rq, t, cpu);
-	to = own(rq, t->class)->select_cpu(rq, t, cpu, reason);
+	to = own(rq, t->class)->smp.select_cpu(rq, t, cpu, reason);
 	d.to = (u16)to;
 	end(&d, rq, t->class, t, ACT_select, rule_of(rq, t->class, ACT_select));
 	return to;
@@ -439,6 +447,6 @@ void class_record(struct sched *s)
 		WRITE_ONCE(c->preempts, on ? record_preempts : mine->preempts);
 		WRITE_ONCE(c->tick, on ? record_tick : mine->tick);
 		WRITE_ONCE(c->yield, on ? record_yield : mine->yield);
-		WRITE_ONCE(c->select_cpu, on ? record_select : mine->select_cpu);
+		WRITE_ONCE(c->smp.select_cpu, on ? record_select : mine->smp.select_cpu);
 	}
 }

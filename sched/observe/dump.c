@@ -61,7 +61,8 @@ size_t sched_dump_task(struct sched *s, struct task *t, char *buf, size_t size)
 	}
 	dump_task_number(&out, "policy", (u64)t->policy);
 	dump_task_number(&out, "prio", (u64)t->prio);
-	t->class->dump_task(rq, t, &out);
+	if (t->class->debug.dump)
+		t->class->debug.dump(rq, t, &out);
 	/* The cost of a clock read, measured as Linux does: two in a row. */
 	t0 = host_clock(rq->cpu);
 	dump_task_number(&out, "clock-delta", host_clock(rq->cpu) - t0);
@@ -82,7 +83,10 @@ static const char *state_mark(struct rq *rq, struct task *t)
 static void dump_task_row(struct text *out, struct rq *rq, struct task *t)
 {
 	text_add(out, " %s %15s %5d", state_mark(rq, t), t->comm, t->pid);
-	t->class->dump_key(rq, t, out);
+	if (task_is_fair(t))
+		fair_dump_key(rq, t, out);
+	else
+		dump_vtime(out, t->fair.vruntime);
 	text_add(out, "  %9lu  %4d  " MS_FMT "  " MS_FMT "\n", t->nr_voluntary + t->nr_involuntary,
 		 t->prio, MS_ARGS(t->wait_sum), MS_ARGS(t->fair.sum_exec));
 }
@@ -127,7 +131,8 @@ size_t sched_dump_cpu(struct sched *s, unsigned cpu, char *buf, size_t size)
 	dump_ms(&out, "max_idle_balance_cost", rq->max_idle_balance_cost);
 	if (schedstats(s))
 		dump_counters(&out, rq);
-	for_each_class_reverse(class, rq->s) class->dump(rq, &out);
+	for_each_class_reverse(class, rq->s) if (class->debug.dump)
+		class->debug.dump(rq, NULL, &out);
 	dump_tasks(&out, rq);
 	rq_unlock(rq);
 	return out.len;

@@ -11,7 +11,7 @@ void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out)
 
 	rq_lock(rq);
 	if (rq->online)
-		rq->curr->class->charge(rq);
+		charge_current(rq);
 	*out = (struct sched_cpu_stat){
 		.nr_switches = rq->nr_switches,
 		.yield_count = rq->yield_count,
@@ -30,6 +30,14 @@ void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out)
 	rq_unlock(rq);
 }
 
+static void charge_task(struct rq *rq, struct task *t)
+{
+	if (t->class->charge_task)
+		t->class->charge_task(rq);
+	else
+		t->class->charge(rq);
+}
+
 u64 sched_task_runtime(struct sched *s, struct task *t)
 {
 	struct rq *rq = task_rq_lock(s, t);
@@ -37,7 +45,7 @@ u64 sched_task_runtime(struct sched *s, struct task *t)
 
 	/* A task that left its queue is charged no more, though its CPU still looks for another. */
 	if (task_running(rq, t) && t->on_rq != TASK_OFF_RQ)
-		t->class->charge_task(rq);
+		charge_task(rq, t);
 	runtime = t->fair.sum_exec;
 	rq_unlock(rq);
 	return runtime;

@@ -236,12 +236,9 @@ static int parse_value(const struct tunable *tn, const char *text, size_t len, s
 static int admit(struct sched *s, const struct tunable *tn, s64 value)
 {
 	struct tunables next = s->tunable;
-	const struct sched_class *class;
-	int err = 0;
 
 	*value_of(&next, tn) = (u32)value;
-	for_each_class(class, s) err = err ?: class->admit_tunables(s, &next);
-	return err;
+	return classes_admit(s, &(struct admission_request){ ADMIT_TUNABLES, .tunables = &next });
 }
 
 int sched_tunable_write(struct sched *s, const char *name, const char *text, size_t len)

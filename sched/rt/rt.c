@@ -117,11 +117,6 @@ static u32 rt_nr_queued(const struct rq *rq)
 	return READ_ONCE(rt_seen(rq)->nr_running);
 }
 
-static u32 rt_nr_pickable(const struct rq *rq)
-{
-	return rt_seen(rq)->throttled ? 0 : rt_nr_queued(rq);
-}
-
 static bool rt_pickable(struct rq *rq, struct task *t)
 {
 	(void)t;
@@ -137,16 +132,16 @@ static struct task *first_from(struct rt_queue *rt, unsigned prio)
 	return NULL;
 }
 
-static struct task *rt_first_queued(struct rq *rq)
+static struct task *rt_queued(struct rq *rq, struct task *after)
 {
-	return rt_of(rq)->nr_running ? first_from(rt_of(rq), 0) : NULL;
-}
+	struct rt_queue *rt = rt_of(rq);
+	struct list *next;
 
-static struct task *rt_next_queued(struct rq *rq, struct task *t)
-{
-	struct list *next = rt_part(t)->link.next, *list = &rt_of(rq)->list[t->prio];
-
-	return next != list ? rt_task_of(next) : first_from(rt_of(rq), (unsigned)t->prio + 1);
+	if (!after)
+		return rt->nr_running ? first_from(rt, 0) : NULL;
+	next = rt_part(after)->link.next;
+	return next != &rt->list[after->prio] ? rt_task_of(next)
+					      : first_from(rt, (unsigned)after->prio + 1);
 }
 
 /* --- throttling ----------------------------------------------------------- */
@@ -238,11 +233,6 @@ static u64 rt_next_timer(struct rq *rq)
 	return rt_of(rq)->period_end;
 }
 
-static void rt_cancel_timers(struct rq *rq)
-{
-	rt_of(rq)->period_end = 0;
-}
-
 /* No period begins on a CPU that left: its last task goes at once, and nobody waits for a part. */
 static void start_period(struct rq *rq)
 {
@@ -266,12 +256,6 @@ static void rt_set_next(struct rq *rq, struct task *t)
 {
 	t->fair.exec_start = rq->clock;
 	start_period(rq);
-}
-
-static void rt_exchange(struct rq *rq, struct task *prev, struct task *next)
-{
-	(void)prev;
-	rt_set_next(rq, next);
 }
 
 /* Behind its equals, or before them. */
@@ -370,28 +354,14 @@ static void rt_push_waiting(struct rq *rq)
 
 /* --- parameters -------------------------------------------------------------- */
 
-static bool rt_owns(int policy)
-{
-	return policy == SCHED_FIFO || policy == SCHED_RR;
-}
-
-static bool rt_valid(const struct sched_attr_req *req)
-{
-	return req->rt_priority >= 1 && req->rt_priority < MAX_RT_PRIO;
-}
-
 static int rt_prio(const struct sched_attr_req *req)
 {
-	return MAX_RT_PRIO - 1 - req->rt_priority;
+	bool valid = req->rt_priority >= 1 && req->rt_priority < MAX_RT_PRIO;
+
+	return valid ? MAX_RT_PRIO - 1 - req->rt_priority : PRIO_INVALID;
 }
 
-static void rt_init_task(struct sched *s, struct task *t)
-{
-	list_init(&rt_part(t)->link);
-	rt_part(t)->time_slice = rr_slice_ticks(s);
-}
-
-/* --- a CPU that leaves ------------------------------------------------------ */
+/* --- what happens to a CPU -------------------------------------------------- */
 
 static void rt_offline(struct rq *rq)
 {
@@ -399,6 +369,26 @@ static void rt_offline(struct rq *rq)
 		unthrottle(rq, REASON_cpu_leaves);
 	rt_of(rq)->used_ns = 0;
 	update_overload(rq); /* nobody is pulled from here any more */
+}
+
+static void rt_notice(struct rq *rq, enum class_notice notice)
+{
+	switch (notice) {
+	case NOTICE_NEW:
+		rt_init(rq);
+		break;
+	case NOTICE_TIMER:
+		rt_timer(rq);
+		break;
+	case NOTICE_OFFLINE:
+		rt_offline(rq);
+		break;
+	case NOTICE_EMPTY:
+		rt_of(rq)->period_end = 0;
+		break;
+	default:
+		break;
+	}
 }
 
 /* --- introspection -------------------------------------------------------- */
@@ -415,6 +405,12 @@ static void rt_numbers(struct rq *rq, struct task *t, struct class_numbers *n)
 	n->used = rt->used_ns;
 	n->period_end = rt->period_end;
 	n->prio = rt->throttled ? MAX_RT_PRIO : (int)rt_first_prio(rt);
+}
+
+static void check_offline(struct rq *rq)
+{
+	SCHED_CHECK(R9, !rt_of(rq)->throttled && !rt_of(rq)->period_end);
+	SCHED_CHECK(R10, !cpumask_test(&rq->s->rt_overload, rq->cpu));
 }
 
 static void rt_check(struct rq *rq)
@@ -435,19 +431,17 @@ static void rt_check(struct rq *rq)
 			movable += t->nr_allowed > 1;
 		}
 	}
-	SCHED_CHECK(R12, class_is_active(rq, CLASS_rt) == (rt_nr_pickable(rq) > 0));
+	SCHED_CHECK(R12, class_is_active(rq, CLASS_rt) == (rt->nr_running && !rt->throttled));
 	SCHED_CHECK(Q2, nr == rt->nr_running && movable == rt->nr_movable);
 	SCHED_CHECK(R6, !rt->throttled || rt->period_end);
+	if (!rq->online)
+		check_offline(rq);
 }
 
-static void rt_check_offline(struct rq *rq)
+static void rt_dump(struct rq *rq, struct task *t, struct text *out)
 {
-	SCHED_CHECK(R9, !rt_of(rq)->throttled && !rt_of(rq)->period_end);
-	SCHED_CHECK(R10, !cpumask_test(&rq->s->rt_overload, rq->cpu));
-}
-
-static void rt_dump(struct rq *rq, struct text *out)
-{
+	if (t)
+		return;
 	text_add(out, "\nrt_rq[%u]:\n", rq->cpu);
 	text_add(out, "  .%-30s: %u\n", "rt_nr_running", rt_of(rq)->nr_running);
 	text_add(out, "  .%-30s: %u\n", "rt_nr_migratory", rt_of(rq)->nr_movable);
@@ -459,63 +453,30 @@ static void rt_dump(struct rq *rq, struct text *out)
 const struct sched_class rt_class = {
 	.name = "rt",
 	.rank = CLASS_rt,
-	.pulls = true,
+	.policies = BIT(SCHED_FIFO) | BIT(SCHED_RR),
 	.recorded = true,
 	.rule = { [ACT_pick] = REASON_most_urgent,
 		  [ACT_preempt] = REASON_urgency,
 		  [ACT_tick] = REASON_slice_lasts,
 		  [ACT_select] = REASON_stays },
-	.init = rt_init,
 	.enqueue = rt_enqueue,
 	.dequeue = rt_dequeue,
 	.nr_queued = rt_nr_queued,
-	.nr_pickable = rt_nr_pickable,
-	.pickable = rt_pickable,
-	.first_queued = rt_first_queued,
-	.next_queued = rt_next_queued,
-	.yield = rt_yield,
+	.queued = rt_queued,
 	.pick = rt_pick,
-	.put_prev = class_ignore_task,
 	.set_next = rt_set_next,
-	.exchange = rt_exchange,
-	.picked_again = class_ignore_task,
 	.charge = rt_charge,
-	.charge_task = rt_charge,
 	.tick = rt_tick,
+	.pickable = rt_pickable,
+	.yield = rt_yield,
 	.preempts = rt_preempts,
-	.notice = class_ignore,
 	.next_timer = rt_next_timer,
-	.timer = rt_timer,
-	.select_cpu = rt_select_cpu,
-	.migrate = class_ignore_task,
-	.pull = rt_pull,
-	.push = rt_push_waiting,
-	.online = class_ignore,
-	.offline = rt_offline,
-	.move_timers = class_ignore_move,
-	.cancel_timers = rt_cancel_timers,
-	.owns = rt_owns,
-	.valid = rt_valid,
-	.prio = rt_prio,
-	.admit = class_admit,
-	.admit_affinity = class_admit_affinity,
-	.admit_offline = class_admit_offline,
-	.admit_tunables = class_admit_tunables,
-	.init_task = rt_init_task,
-	.end_task = class_ignore_new,
-	.set_attr = class_ignore_attr,
-	.get_attr = class_no_attr,
-	.fork = class_ignore_fork,
-	.join = rt_join,
-	.quit = rt_quit,
-	.retune = rt_retune,
-	.regroup = class_regroup,
-	.slice = rt_slice,
-	.request = class_no_slice,
-	.numbers = rt_numbers,
-	.check = rt_check,
-	.check_offline = rt_check_offline,
-	.dump = rt_dump,
-	.dump_key = class_dump_vtime,
-	.dump_task = class_dump_no_task,
+	.notice = rt_notice,
+	.smp = { .select_cpu = rt_select_cpu, .pull = rt_pull, .push = rt_push_waiting },
+	.params = { .prio = rt_prio,
+		    .join = rt_join,
+		    .quit = rt_quit,
+		    .retune = rt_retune,
+		    .slice = rt_slice },
+	.debug = { .numbers = rt_numbers, .check = rt_check, .dump = rt_dump },
 };

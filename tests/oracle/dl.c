@@ -164,11 +164,19 @@ static void judge_timer(struct rq *rq)
 			replenish(&right[i], rq->clock);
 	}
 	court_of(rq->s)->nr_calls++;
-	own_dl(rq)->timer(rq);
+	own_dl(rq)->notice(rq, NOTICE_TIMER);
 	compare_server(rq, &server);
 	for (u32 i = 0; i < m->nr; i++)
 		compare_task(m->place[i].t, &right[i]);
 	compare(rq);
+}
+
+static void judge_notice(struct rq *rq, enum class_notice notice)
+{
+	if (notice == NOTICE_TIMER)
+		judge_timer(rq);
+	else
+		own_dl(rq)->notice(rq, notice);
 }
 
 static void judge_enqueue(struct rq *rq, struct task *t, unsigned flags)
@@ -259,7 +267,7 @@ static unsigned judge_select(struct rq *rq, struct task *t, unsigned cpu, unsign
 
 	wake(&d, rq->clock);
 	best = best_cpus(rq, t, d.deadline);
-	to = own_dl(rq)->select_cpu(rq, t, cpu, reason);
+	to = own_dl(rq)->smp.select_cpu(rq, t, cpu, reason);
 	JUDGE_URGENT(may_use(t, rq->s->rq_of[to]), "dl: a CPU that it may not use");
 	if (!may_use(t, rq))
 		return to;
@@ -296,7 +304,7 @@ static void judge_pull(struct rq *rq, struct task *prev)
 	const u32 *calls = &court_of(rq->s)->nr_calls, nr = model_of(rq)->nr, before = *calls;
 	bool served = is_ready(rq);
 
-	own_dl(rq)->pull(rq, prev);
+	own_dl(rq)->smp.pull(rq, prev);
 	compare(rq);
 	/*
 	 * Something else happened while the lock was dropped: somebody may have come since, or the
@@ -317,7 +325,7 @@ static void judge_push(struct rq *rq)
 	const struct dl_task *first = earliest(rq);
 	const struct task *gone = NULL;
 
-	own_dl(rq)->push(rq);
+	own_dl(rq)->smp.push(rq);
 	compare(rq);
 	for (u32 i = 0; i < before.nr; i++)
 		if (model_index(model_of(rq), before.place[i].t) == model_of(rq)->nr)
@@ -396,8 +404,11 @@ static u64 promised_to_servers(const struct sched *s)
 	return total;
 }
 
-static int judge_admit(struct rq *rq, struct task *t, const struct sched_attr_req *req)
+static int judge_attr(const struct admission_request *request)
 {
+	const struct sched_attr_req *req = request->attr;
+	struct task *t = request->t;
+	struct rq *rq = request->rq;
 	const struct tunables *tn = &rq->s->tunable;
 	struct court *court = court_of(rq->s);
 	u64 period = req->period_ns ? req->period_ns : req->deadline_ns;
@@ -406,7 +417,7 @@ static int judge_admit(struct rq *rq, struct task *t, const struct sched_attr_re
 	u64 servers = promised_to_servers(rq->s);
 	wide total = (wide)total_but(court, t, rq->clock, &certain) + bw + servers;
 	bool fits, unlimited, known = false;
-	int err = own_dl(rq)->admit(rq, t, req);
+	int err = own_dl(rq)->params.admit(rq->s, request);
 
 	for (unsigned cpu = 0; tn->rt_runtime_us > 0 && cpu < rq->s->nr_cpus; cpu++)
 		if (rq->s->rq_of[cpu]->online && !is_isolated(rq->s->rq_of[cpu]))
@@ -427,6 +438,13 @@ static int judge_admit(struct rq *rq, struct task *t, const struct sched_attr_re
 	if (!err)
 		admit(court, t, bw);
 	return err;
+}
+
+static int judge_admit(struct sched *s, const struct admission_request *request)
+{
+	if (request->what == ADMIT_ATTR)
+		return judge_attr(request);
+	return s->class_own[CLASS_dl]->params.admit(s, request);
 }
 
 /* The class tells 8 apart that linger. Of more, some linger as long as the last of all. */
@@ -467,17 +485,10 @@ static void release(struct sched *s, const struct task *t)
 	}
 }
 
-static void judge_end_task(struct sched *s, struct task *t)
-{
-	release(s, t);
-	s->class_own[CLASS_dl]->end_task(s, t);
-}
-
 static void judge_quit(struct rq *rq, struct task *t, bool runnable)
 {
-	if (t->state == TASK_DEAD)
-		release(rq->s, t);
-	own_dl(rq)->quit(rq, t, runnable);
+	release(rq->s, t);
+	own_dl(rq)->params.quit(rq, t, runnable);
 }
 
 void judge_dl(struct sched_class *c)
@@ -486,14 +497,13 @@ void judge_dl(struct sched_class *c)
 	c->charge = judge_charge;
 	c->tick = judge_tick;
 	c->yield = judge_yield;
-	c->timer = judge_timer;
+	c->notice = judge_notice;
 	c->enqueue = judge_enqueue;
 	c->dequeue = judge_dequeue;
 	c->preempts = judge_preempts;
-	c->select_cpu = judge_select;
-	c->pull = judge_pull;
-	c->push = judge_push;
-	c->admit = judge_admit;
-	c->end_task = judge_end_task;
-	c->quit = judge_quit;
+	c->smp.select_cpu = judge_select;
+	c->smp.pull = judge_pull;
+	c->smp.push = judge_push;
+	c->params.admit = judge_admit;
+	c->params.quit = judge_quit;
 }

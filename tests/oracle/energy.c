@@ -268,7 +268,7 @@ unsigned judge_energy(struct rq *rq, struct task *t, unsigned cpu, unsigned reas
 {
 	struct question q = { .s = rq->s, .t = t, .allowed = t->allowed.bits[0] };
 	bool overutilized = rq->s->freq && rq->s->freq->overutilized;
-	unsigned to = rq->s->class_own[CLASS_fair]->select_cpu(rq, t, cpu, reason), right;
+	unsigned to = rq->s->class_own[CLASS_fair]->smp.select_cpu(rq, t, cpu, reason), right;
 
 	/* With one CPU in the machine, or in the task's affinity, there is nothing to choose. */
 	if (!(reason & SELECT_WAKE) || (may_use(t, rq) && (!can_move(t) || !rq->domains)))

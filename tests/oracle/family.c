@@ -179,7 +179,7 @@ void judge_fork(struct sched *s, struct task *parent, struct task *child, unsign
 		past = begins_with_5(s, parent, flags, now);
 	else
 		judged = false;
-	s->class_own[CLASS_fair]->fork(s, parent, child, flags);
+	s->class_own[CLASS_fair]->params.fork(s, parent, child, flags);
 	JUDGE_URGENT(!judged || (b->past == past && b->worst == past && !b->time),
 		     "what a new task takes over from its family");
 }

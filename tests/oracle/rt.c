@@ -128,8 +128,16 @@ static void judge_timer(struct rq *rq)
 			share.end = 0;
 	}
 	court_of(rq->s)->nr_calls++;
-	own_rt(rq)->timer(rq);
+	own_rt(rq)->notice(rq, NOTICE_TIMER);
 	compare_share(rq, &share);
+}
+
+static void judge_notice(struct rq *rq, enum class_notice notice)
+{
+	if (notice == NOTICE_TIMER)
+		judge_timer(rq);
+	else
+		own_rt(rq)->notice(rq, notice);
 }
 
 /* --- slices ----------------------------------------------------------------------------------- */
@@ -153,27 +161,21 @@ static u32 *slice_of(const struct sched *s, struct task *t)
 	return &court->slice[court->nr_slices++].ticks;
 }
 
-static void judge_init_task(struct sched *s, struct task *t)
-{
-	s->class_own[CLASS_rt]->init_task(s, t);
-	*slice_of(s, t) = full_slice(s);
-}
-
 /* A new task starts, some time after it was made, or one comes from another class: a full slice. */
 static void judge_join(struct rq *rq, struct task *t, bool runnable)
 {
 	*slice_of(rq->s, t) = full_slice(rq->s);
-	own_rt(rq)->join(rq, t, runnable);
+	own_rt(rq)->params.join(rq, t, runnable);
 }
 
-static void judge_end_task(struct sched *s, struct task *t)
+static void judge_quit(struct rq *rq, struct task *t, bool runnable)
 {
-	struct court *court = court_of(s);
+	struct court *court = court_of(rq->s);
 
 	for (u32 i = 0; i < court->nr_slices; i++)
 		if (court->slice[i].t == t)
 			court->slice[i] = court->slice[--court->nr_slices];
-	s->class_own[CLASS_rt]->end_task(s, t);
+	own_rt(rq)->params.quit(rq, t, runnable);
 }
 
 static void judge_tick(struct rq *rq, struct task *t)
@@ -336,7 +338,7 @@ static unsigned judge_select(struct rq *rq, struct task *t, unsigned cpu, unsign
 {
 	const struct task *curr = rq->curr;
 	u64 best = best_cpus(rq, t);
-	unsigned from = t->cpu, to = own_rt(rq)->select_cpu(rq, t, cpu, reason);
+	unsigned from = t->cpu, to = own_rt(rq)->smp.select_cpu(rq, t, cpu, reason);
 
 	JUDGE_URGENT(may_use(t, rq->s->rq_of[to]), "rt: a CPU that it may not use");
 	if (!rq->online) {
@@ -371,7 +373,7 @@ static void judge_push(struct rq *rq)
 	u64 best = t ? best_cpus(rq, t) : 0;
 	u32 nr = model_of(rq)->nr;
 
-	own_rt(rq)->push(rq);
+	own_rt(rq)->smp.push(rq);
 	JUDGE_URGENT(model_of(rq)->nr == nr - !!best, "rt: pushes");
 	if (best) {
 		JUDGE_URGENT(t->on_rq == TASK_MIGRATING, "rt: pushes another task");
@@ -389,7 +391,7 @@ static void judge_pull(struct rq *rq, struct task *prev)
 	bool pulls = level(rq) > prev->prio && !rt_seen(rq)->throttled && rq->online;
 	const u32 *calls = &court_of(rq->s)->nr_calls, nr = model_of(rq)->nr, before = *calls;
 
-	own_rt(rq)->pull(rq, prev);
+	own_rt(rq)->smp.pull(rq, prev);
 	compare(rq);
 	/* Something else happened while the lock was dropped: somebody may have come since. */
 	if (*calls - before != 2 * (model_of(rq)->nr - nr))
@@ -407,17 +409,16 @@ static void judge_pull(struct rq *rq, struct task *prev)
 void judge_rt(struct sched_class *c)
 {
 	c->charge = judge_charge;
-	c->timer = judge_timer;
-	c->init_task = judge_init_task;
-	c->join = judge_join;
-	c->end_task = judge_end_task;
+	c->notice = judge_notice;
+	c->params.join = judge_join;
+	c->params.quit = judge_quit;
 	c->tick = judge_tick;
 	c->enqueue = judge_enqueue;
 	c->dequeue = judge_dequeue;
 	c->yield = judge_yield;
 	c->pick = judge_pick;
 	c->preempts = judge_preempts;
-	c->select_cpu = judge_select;
-	c->push = judge_push;
-	c->pull = judge_pull;
+	c->smp.select_cpu = judge_select;
+	c->smp.push = judge_push;
+	c->smp.pull = judge_pull;
 }

@@ -30,8 +30,8 @@ void judge_urgent(struct sched *s)
 	courts[next] = (struct court){ .s = s };
 	next = (next + 1) % ARRAY_SIZE(courts);
 	judge_fair(&s->class_copy[CLASS_fair]);
-	s->class_copy[CLASS_fair].fork = judge_fork;
-	s->class_copy[CLASS_fair].select_cpu = judge_energy;
+	s->class_copy[CLASS_fair].params.fork = judge_fork;
+	s->class_copy[CLASS_fair].smp.select_cpu = judge_energy;
 	judge_rt(&s->class_copy[CLASS_rt]);
 	judge_dl(&s->class_copy[CLASS_dl]);
 }

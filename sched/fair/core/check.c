@@ -165,6 +165,15 @@ static void check_current(struct rq *rq)
 		SCHED_CHECK(R2, e->queue->curr == e);
 }
 
+static void check_offline(struct rq *rq)
+{
+	struct fair_queue *q;
+
+	SCHED_CHECK(R9, list_empty(&rq->delayed) && list_empty(&rq->bandwidth.timers));
+	list_for_each(q, &rq->queues, link)
+		SCHED_CHECK(R10, !q->load_contrib && !q->limited && !q->throttled && !q->debt);
+}
+
 void fair_check(struct rq *rq)
 {
 	unsigned nr_delayed = 0;
@@ -187,13 +196,6 @@ void fair_check(struct rq *rq)
 	sharedq_check(rq);
 	for_each_fair_queue(q, rq)
 		check_queue(q);
-}
-
-void fair_check_offline(struct rq *rq)
-{
-	struct fair_queue *q;
-
-	SCHED_CHECK(R9, list_empty(&rq->delayed) && list_empty(&rq->bandwidth.timers));
-	list_for_each(q, &rq->queues, link)
-		SCHED_CHECK(R10, !q->load_contrib && !q->limited && !q->throttled && !q->debt);
+	if (!rq->online)
+		check_offline(rq);
 }

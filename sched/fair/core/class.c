@@ -32,19 +32,11 @@ static bool fair_pickable(struct rq *rq, struct task *t)
 	return !queue_is_hidden(t->fair.queue);
 }
 
-static struct task *task_at(struct rq *rq, struct list *link)
+static struct task *fair_queued(struct rq *rq, struct task *after)
 {
-	return link == &rq->fair_tasks ? NULL : list_entry(link, struct task, link);
-}
+	struct list *next = after ? after->link.next : rq->fair_tasks.next;
 
-static struct task *fair_first_queued(struct rq *rq)
-{
-	return task_at(rq, rq->fair_tasks.next);
-}
-
-static struct task *fair_next_queued(struct rq *rq, struct task *t)
-{
-	return task_at(rq, t->link.next);
+	return next == &rq->fair_tasks ? NULL : list_entry(next, struct task, link);
 }
 
 /* --- timers ---------------------------------------------------------------- */
@@ -63,7 +55,7 @@ static void fair_timer(struct rq *rq)
 	bandwidth_timer(rq);
 }
 
-/* --- CPUs that come and go ------------------------------------------------- */
+/* --- what happens to a CPU -------------------------------------------------- */
 
 static void fair_offline(struct rq *rq)
 {
@@ -75,21 +67,40 @@ static void fair_offline(struct rq *rq)
 		group_offline(q);
 }
 
-static void fair_cancel_timers(struct rq *rq)
+static void fair_notice(struct rq *rq, enum class_notice notice)
 {
-	rq->hrtick_at = 0;
+	switch (notice) {
+	case NOTICE_NEW:
+		fair_init(rq);
+		break;
+	case NOTICE_TIMER:
+		fair_timer(rq);
+		break;
+	case NOTICE_POKE:
+		bandwidth_unthrottle(rq);
+		break;
+	case NOTICE_ONLINE:
+		bandwidth_online(rq);
+		break;
+	case NOTICE_OFFLINE:
+		fair_offline(rq);
+		break;
+	case NOTICE_TIMERS_LEAVE:
+		bandwidth_move_timers(rq, cpu_rq(rq->s, cpumask_first(&rq->s->online)));
+		break;
+	case NOTICE_EMPTY:
+		rq->hrtick_at = 0;
+		break;
+	}
 }
 
 /* --- parameters ------------------------------------------------------------ */
 
-static bool fair_valid(const struct sched_attr_req *req)
-{
-	return !req->rt_priority && nice_is_valid(req->nice);
-}
-
 static int fair_prio(const struct sched_attr_req *req)
 {
-	return NICE_TO_PRIO(req->nice);
+	bool valid = !req->rt_priority && nice_is_valid(req->nice);
+
+	return valid ? NICE_TO_PRIO(req->nice) : PRIO_INVALID;
 }
 
 static void fair_set_attr(struct task *t, const struct sched_attr_req *req)
@@ -107,12 +118,9 @@ static void fair_fork(struct sched *s, struct task *parent, struct task *child, 
 
 static void fair_regroup(struct rq *rq, struct task *t, struct task_group *tg, bool runnable)
 {
-	bool member = t->state != TASK_NEW;
-
-	if (member)
-		fair_quit(rq, t, runnable);
-	class_regroup(rq, t, tg, runnable);
-	if (member)
+	fair_quit(rq, t, runnable);
+	task_set_group(rq->s, t, tg);
+	if (t->state != TASK_NEW)
 		fair_arrive(t, runnable);
 }
 
@@ -127,59 +135,34 @@ static u64 fair_request(struct rq *rq, struct task *t)
 const struct sched_class fair_class = {
 	.name = "fair",
 	.rank = CLASS_fair,
+	.policies = BIT(SCHED_NORMAL) | BIT(SCHED_BATCH) | BIT(SCHED_IDLE),
 	.nice = true,
 	.patient = true,
-	.init = fair_init,
 	.enqueue = fair_enqueue,
 	.dequeue = fair_dequeue,
 	.nr_queued = fair_nr_queued,
-	.nr_pickable = fair_nr_queued,
-	.pickable = fair_pickable,
-	.first_queued = fair_first_queued,
-	.next_queued = fair_next_queued,
-	.yield = fair_yield,
+	.queued = fair_queued,
 	.pick = fair_pick,
-	.put_prev = fair_put_prev,
 	.set_next = fair_set_next,
-	.exchange = fair_exchange,
-	.picked_again = fair_start_turn,
 	.charge = fair_charge,
-	.charge_task = fair_charge_task,
 	.tick = fair_tick,
+	.charge_task = fair_charge_task,
+	.put_prev = fair_put_prev,
+	.exchange = fair_exchange,
+	.pickable = fair_pickable,
+	.yield = fair_yield,
 	.preempts = fair_preempts,
-	.notice = bandwidth_unthrottle,
 	.next_timer = fair_next_timer,
-	.timer = fair_timer,
-	.select_cpu = fair_select_cpu,
-	.migrate = fair_migrate,
-	.pull = class_ignore_task,
-	.push = class_ignore,
-	.online = bandwidth_online,
-	.offline = fair_offline,
-	.move_timers = bandwidth_move_timers,
-	.cancel_timers = fair_cancel_timers,
-	.owns = task_is_fair_policy,
-	.valid = fair_valid,
-	.prio = fair_prio,
-	.admit = class_admit,
-	.admit_affinity = class_admit_affinity,
-	.admit_offline = class_admit_offline,
-	.admit_tunables = class_admit_tunables,
-	.init_task = class_ignore_new,
-	.end_task = class_ignore_new,
-	.set_attr = fair_set_attr,
-	.get_attr = class_no_attr,
-	.fork = fair_fork,
-	.join = fair_join,
-	.quit = fair_quit,
-	.retune = fair_retune,
-	.regroup = fair_regroup,
-	.slice = fair_slice,
-	.request = fair_request,
-	.numbers = class_no_numbers,
-	.check = fair_check,
-	.check_offline = fair_check_offline,
-	.dump = fair_dump,
-	.dump_key = fair_dump_key,
-	.dump_task = fair_dump_task,
+	.notice = fair_notice,
+	.smp = { .select_cpu = fair_select_cpu, .migrate = fair_migrate },
+	.params = { .prio = fair_prio,
+		    .set_attr = fair_set_attr,
+		    .fork = fair_fork,
+		    .join = fair_join,
+		    .quit = fair_quit,
+		    .regroup = fair_regroup,
+		    .retune = fair_retune,
+		    .slice = fair_slice,
+		    .request = fair_request },
+	.debug = { .check = fair_check, .dump = fair_dump },
 };

@@ -32,9 +32,6 @@ unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned r
 
 /* check.c */
 void fair_check(struct rq *rq);
-void fair_check_offline(struct rq *rq);
 
 /* dump.c */
-void fair_dump(struct rq *rq, struct text *out);
-void fair_dump_key(struct rq *rq, struct task *t, struct text *out);
-void fair_dump_task(struct rq *rq, struct task *t, struct text *out);
+void fair_dump(struct rq *rq, struct task *t, struct text *out);

@@ -6,7 +6,7 @@
 #include "sched/fair/core/class.h"
 #include "lib/fmt.h"
 
-void fair_dump(struct rq *rq, struct text *out)
+static void dump_rq(struct rq *rq, struct text *out)
 {
 	struct fair_queue *q = &rq->fair;
 
@@ -34,10 +34,12 @@ void fair_dump_key(struct rq *rq, struct task *t, struct text *out)
 	rq->fair.policy->dump_key(&t->fair, out);
 }
 
-void fair_dump_task(struct rq *rq, struct task *t, struct text *out)
+void fair_dump(struct rq *rq, struct task *t, struct text *out)
 {
-	const struct fair_policy *policy = t->fair.policy;
+	const struct fair_policy *policy = rq->fair.policy;
 
-	if (policy == rq->fair.policy)
+	if (!t)
+		dump_rq(rq, out);
+	else if (t->fair.policy == policy)
 		policy->dump(&t->fair, out);
 }

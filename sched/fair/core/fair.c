@@ -235,6 +235,14 @@ static __noinline struct fair_queue *finish_sleeper(struct rq *rq, struct entity
 	return &rq->fair;
 }
 
+/* Returns @t. If it runs already its turn begins anew, and with it the timer of HRTICK. */
+static inline struct task *picked(struct rq *rq, struct task *t)
+{
+	if (unlikely(feature(rq->s, FEATURE_HRTICK)) && task_running(rq, t))
+		fair_start_turn(rq, t);
+	return t;
+}
+
 /* A policy that contradicts its queue is stopped here: the core would ask it again and again. */
 struct task *fair_pick(struct rq *rq)
 {
@@ -248,7 +256,7 @@ struct task *fair_pick(struct rq *rq)
 			host_bug(__FILE__, __LINE__, "the policy picked a sleeping entity");
 		q = e->own_queue;
 		if (likely(!q && task_of(e)->on_rq != TASK_DELAYED))
-			return task_of(e);
+			return picked(rq, task_of(e));
 		if (likely(q && q->nr_running))
 			continue;
 		q = finish_sleeper(rq, e);
@@ -470,6 +478,8 @@ void fair_quit(struct rq *rq, struct task *t, bool runnable)
 	struct fair_queue *q = e->queue;
 
 	(void)rq;
+	if (t->state == TASK_NEW)
+		return;
 	adopt(q, e, !runnable);
 	if (!runnable) {
 		q->hooks->place(q, e, PLACE_SLEEPER);

@@ -29,6 +29,8 @@
 int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target);
 /* The heads of the columns that show what orders fair tasks, in the table of tasks. */
 const char *fair_key_columns(const struct rq *rq);
+/* The columns of @t, a fair task of @rq, locked. */
+void fair_dump_key(struct rq *rq, struct task *t, struct text *out);
 
 /* Give @e the weight @load, with all that follows from it. */
 void fair_reweight(struct entity *e, struct load_weight load);

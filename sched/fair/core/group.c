@@ -281,7 +281,7 @@ void task_group_stat(struct sched *s, struct task_group *tg, struct task_group_s
 
 		rq_lock(rq);
 		if (rq->curr)
-			rq->curr->class->charge(rq);
+			charge_current(rq);
 		out->usage_ns += tg ? tg->cpu[cpu].entity.sum_exec : rq->run_ns;
 		out->wait_sum_ns += tg ? waited_on(&tg->cpu[cpu]) : 0;
 		rq_unlock(rq);

@@ -33,7 +33,7 @@ static void add_cpu(struct rq *rq)
 
 	rq_lock(rq);
 	if (rq->online)
-		rq->curr->class->charge(rq);
+		charge_current(rq);
 	list_for_each(q, &rq->queues, link) {
 		struct fdl_cpu *part = fdl_of(q->owner);
 		struct fdl_group *all = fdl_group(q->group);

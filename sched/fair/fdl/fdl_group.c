@@ -36,7 +36,7 @@ static void set_on_cpu(struct rq *rq, struct entity *e, u64 rr_ns, u64 wakeup_ns
 
 	rq_lock(rq);
 	if (rq->online)
-		rq->curr->class->charge(rq);
+		charge_current(rq);
 	moves = e->queued && policy_has(q->policy, TRAIT_DEADLINES);
 	if (moves)
 		queue_leave(q, e, QUEUE_SAVE);
@@ -98,7 +98,7 @@ void fdl_forget_group(struct sched *s, struct task_group *tg)
 		rq_lock(rq);
 		/* The hooks change: what ran until now is charged by the old ones. */
 		if (rq->online)
-			rq->curr->class->charge(rq);
+			charge_current(rq);
 		count_group(e->queue, false);
 		rq_unlock(rq);
 	}
@@ -151,7 +151,7 @@ static void add_cpu(struct rq *rq, struct entity *e, struct task_group_fdl_stat 
 
 	rq_lock(rq);
 	if (rq->online)
-		rq->curr->class->charge(rq);
+		charge_current(rq);
 	gap = fdl->max_gap_ns;
 	/* The present wait may be the longest ever. */
 	if (e->queued && e->due && e->queue->curr != e)
