@@ -408,8 +408,8 @@ bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	struct entity *curr = &rq->curr->fair, *e = &woken->fair;
 	bool normal = woken->policy == SCHED_NORMAL;
-	/* 6.12 looks at the branches of the two before it looks at the tasks. */
-	bool tasks_first = curr->queue == e->queue || !e->queue->policy->of_6_12;
+	/* As 6.1 has it; 6.12 looks at the branches of the two before it looks at the tasks. */
+	bool tasks_first = curr->queue == e->queue || !e->queue->policy->groups_first;
 
 	if (queue_is_hidden(e->queue))
 		return false;

@@ -49,7 +49,7 @@ static void contribute(struct fair_queue *q)
 		return;
 	__atomic_fetch_add(&q->group->load_avg, (u64)delta, __ATOMIC_RELAXED);
 	q->load_contrib = q->avg.load_avg;
-	q->load_due = q->rq->clock + (q->policy->of_6_12 ? NS_PER_MS : 0);
+	q->load_due = q->rq->clock + q->policy->load_pause_ns;
 }
 
 void group_offline(struct fair_queue *q)

@@ -114,7 +114,7 @@ void pelt_init_util(struct fair_queue *q, struct entity *e)
 {
 	s64 spare = (s64)(q->rq->capacity_orig - q->avg.util_avg) / 2;
 	/* 6.1 takes the weight as it is stored, with ten bits more than the queue's load has. */
-	u64 weight = q->policy->of_6_12 ? weight_down(e->load.weight) : e->load.weight;
+	u64 weight = q->policy->guess_in_load_units ? weight_down(e->load.weight) : e->load.weight;
 
 	if (spare > 0) {
 		u64 share = q->avg.util_avg * weight / (q->avg.load_avg + 1);

@@ -156,7 +156,12 @@ struct fair_policy {
 	 * weight.
 	 */
 	bool moved_by_weight;
-	bool of_6_12; /* not of 6.1: pelt_init_util(), fair_preempts(), when group.c tells loads */
+	/* Of two tasks in different groups, the groups are compared first (fair_preempts). */
+	bool groups_first;
+	/* A new task's utilisation is guessed in the units of the queue's load (pelt_init_util). */
+	bool guess_in_load_units;
+	/* The time from one report of a queue's load to its group until the next, at least. */
+	u32 load_pause_ns;
 
 	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
 	size_t key;
