@@ -432,7 +432,7 @@ static void light_yielders_leave_somebody_eligible(void **state)
 		}
 		if (i % 10 == 0)
 			tick(m);
-		sched_check(m->s); /* Q14: some queued entity is eligible */
+		sched_check(m->s);
 	}
 	for (unsigned i = 0; i < 4; i++)
 		assert_true(light[i]->fair.sum_exec > 0);

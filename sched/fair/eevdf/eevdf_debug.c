@@ -39,30 +39,14 @@ static void check_augmentation(struct fair_queue *q)
 	}
 }
 
-/* The first in order of deadlines that is eligible; the running one only if it is due earlier. */
-static struct entity *search_all(struct fair_queue *q)
-{
-	struct entity *curr = q->curr, *e = queue_first(q);
-
-	while (e && !eevdf_eligible(q, e))
-		e = queue_after(e);
-	if (!curr || !curr->queued || !eevdf_eligible(q, curr))
-		return e;
-	if (eevdf_entity(curr)->protected && eevdf_rules(q)->runs_to_parity(q))
-		return curr;
-	return !e || queue_before(q, curr, e) ? curr : e;
-}
-
 void eevdf_check(struct fair_queue *q)
 {
-	struct entity *best = search_all(q), *next = eevdf_queue(q)->next;
+	struct entity *next = eevdf_queue(q)->next;
 
 	SCHED_CHECK(Q8, !next || next->queued);
 	SCHED_CHECK(Q16, !next || !entity_is_delayed(next));
 	check_sums(q);
 	check_augmentation(q);
-	SCHED_CHECK(Q14, best || !eevdf_queue(q)->sum_weight);
-	SCHED_CHECK(Q15, eevdf_queue(q)->next || eevdf_best(q) == best);
 }
 
 /* --- records of decisions --------------------------------------------------- */
