@@ -115,7 +115,7 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	/* POSIX: raised it goes behind its new equals, lowered before them. */
 	change_end(rq, t, c, move | (old_prio < prio ? ENQUEUE_HEAD : 0));
 	clamp_request(rq, t, req);
-	freq_task_changes(rq, t);
+	observe_change(rq, t);
 	if (!c.queued || prio == old_prio)
 		return;
 	if (old_class == class)
@@ -213,7 +213,7 @@ static void change_group(struct rq *rq, struct task *t, struct task_group *tg)
 	else
 		task_set_group(rq->s, t, tg);
 	change_end(rq, t, c, QUEUE_MOVE);
-	freq_task_changes(rq, t);
+	observe_change(rq, t);
 	/* A task that waits preempts nobody by that, but it may have been hidden until now. */
 	if (c.running || is_idle_task(rq->curr))
 		resched(rq);

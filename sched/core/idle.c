@@ -7,9 +7,8 @@
  * idle_stamp starts an idle period (avg_idle, for newidle balancing), and the
  * tick-less bit ends here.
  */
-#include "sched/balance/balance.h"
+#include "sched/core/observers.h"
 #include "sched/core/task.h"
-#include "sched/freq/freq.h"
 #include "lib/fmt.h"
 
 static void idle_enqueue(struct rq *rq, struct task *t, unsigned flags)
@@ -51,17 +50,14 @@ static void idle_charge(struct rq *rq)
 static void idle_set_next(struct rq *rq, struct task *t)
 {
 	t->fair.exec_start = rq->clock;
-	if (unlikely(rq->freq))
-		freq_cpu_idles(rq);
-	placement_cpu_idles(rq);
+	observe_idle(rq);
 }
 
 static void idle_put_prev(struct rq *rq, struct task *t)
 {
 	(void)t;
 	rq->idle_stamp = 0;
-	if (unlikely(rq->freq))
-		freq_cpu_works(rq);
+	observe_busy(rq);
 	if (rq->tick_stopped) {
 		rq->tick_stopped = false;
 		cpumask_clear_atomic(&rq->s->nohz_idle, rq->cpu);

@@ -5,9 +5,7 @@
  */
 #pragma once
 
-#include "sched/balance/sharedq.h"
-#include "sched/core/core.h"
-#include "sched/freq/freq.h"
+#include "sched/core/observers.h"
 
 /* Make @t runnable on @rq, locked. @flags: queue_flags. */
 static inline void activate(struct rq *rq, struct task *t, unsigned flags)
@@ -17,10 +15,7 @@ static inline void activate(struct rq *rq, struct task *t, unsigned flags)
 	rq->nr_restricted += t->nr_allowed < rq->s->nr_cpus;
 	if (!(flags & QUEUE_MIGRATING))
 		t->wait_start = rq->clock;
-	if (rq->nr_running == 2)
-		sharedq_crowded(rq);
-	if (unlikely(rq->freq))
-		freq_task_enters(rq, t, flags);
+	observe_enter(rq, t, flags);
 }
 
 /* Make @t not runnable there: asleep with DEQUEUE_SLEEP, else on its way. */
@@ -33,6 +28,5 @@ static inline void deactivate(struct rq *rq, struct task *t, unsigned flags)
 		t->on_rq = TASK_MIGRATING;
 	else
 		t->on_rq = likely(left) ? TASK_OFF_RQ : TASK_DELAYED;
-	if (unlikely(rq->freq))
-		freq_task_leaves(rq, t, flags);
+	observe_leave(rq, t, flags);
 }

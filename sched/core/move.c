@@ -37,9 +37,7 @@ void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags)
 	rq_assert_locked(rq);
 	if (c.queued)
 		t->class->enqueue(rq, t, QUEUE_RESTORE | flags);
-	/* A task that a throttled group hid was not counted before. */
-	if (rq->nr_running == 2)
-		sharedq_crowded(rq);
+	observe_enter(rq, t, QUEUE_RESTORE);
 	if (!c.running)
 		return;
 	t->class->set_next(rq, t);

@@ -14,9 +14,6 @@
  * Reading order: after class.h and stop.c; next wake.c, then fair/core/fair.c.
  */
 #include "sched/core/membership.h"
-#include "sched/balance/balance.h"
-#include "sched/balance/sharedq.h"
-#include "sched/observe/trace.h"
 
 /* --- choosing ------------------------------------------------------------- */
 
@@ -88,11 +85,7 @@ static void switch_current(struct rq *rq, struct task *prev, struct task *next, 
 		prev->nr_voluntary++;
 	else
 		prev->nr_involuntary++;
-	if (unlikely(rq->shared.shard))
-		sharedq_switched(rq, prev, next);
-	if (next != rq->idle)
-		stat_arrive(rq, next);
-	trace_switch(rq, prev, next, preempt);
+	observe_switch(rq, prev, next, preempt);
 }
 
 /* Other CPUs left word for a class: each looks whether it was meant. */

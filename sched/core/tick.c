@@ -2,10 +2,8 @@
 /*
  * The host's reports about a CPU: ticks, timers, yields, and whether it may idle without a tick.
  */
-#include "sched/balance/balance.h"
-#include "sched/balance/sharedq.h"
-#include "sched/fair/core/fair.h"
-#include "sched/freq/freq.h"
+#include "sched/core/observers.h"
+#include "sched/fair/core/policy.h"
 
 bool sched_yield(struct sched *s, unsigned cpu)
 {
@@ -30,7 +28,7 @@ void sched_tick(struct sched *s, unsigned cpu)
 	if (unlikely(rq->need_resched == RESCHED_PATIENT))
 		resched(rq);
 	rq->curr->class->tick(rq, rq->curr);
-	freq_report(rq, FREQ_TICK);
+	observe_tick(rq);
 	if (unlikely(rq->timer_stale))
 		rq_update_timer(rq);
 	rq_unlock(rq);
@@ -43,7 +41,7 @@ void sched_timer(struct sched *s, unsigned cpu)
 
 	rq_lock(rq);
 	rq->timer_armed = 0;
-	sharedq_timer(rq);
+	observe_timer(rq);
 	classes_notify(rq, NOTICE_TIMER);
 	rq_update_timer(rq);
 	rq_unlock(rq);

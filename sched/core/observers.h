@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Parts of the scheduler that listen to the core and decide nothing in it: frequency selection, the
+ * shared wake queue, placement's note of idle cores, statistics, traces. The core reports what
+ * happened; which part wants to know it stands here. Inline, because most reports are part of every
+ * wakeup or switch; a part that is off costs one test.
+ *
+ * Lock: that of @rq, held.
+ */
+#pragma once
+
+#include "sched/balance/balance.h"
+#include "sched/balance/sharedq.h"
+#include "sched/freq/freq.h"
+#include "sched/observe/trace.h"
+
+/* @t was made runnable on @rq, or came back to its queue. @flags: queue_flags. */
+static inline void observe_enter(struct rq *rq, struct task *t, unsigned flags)
+{
+	/* A task waits behind one that was alone, be it that a throttled group hid it before. */
+	if (rq->nr_running == 2)
+		sharedq_crowded(rq);
+	if (unlikely(rq->freq) && !(flags & QUEUE_RESTORE))
+		freq_task_enters(rq, t, flags);
+}
+
+/* @t left @rq. */
+static inline void observe_leave(struct rq *rq, struct task *t, unsigned flags)
+{
+	if (unlikely(rq->freq))
+		freq_task_leaves(rq, t, flags);
+}
+
+/* A parameter or the group of @t, which may be queued, is another now. */
+static inline void observe_change(struct rq *rq, struct task *t)
+{
+	freq_task_changes(rq, t);
+}
+
+/* @next runs in place of @prev. @preempt: sched_switch_begin's. */
+static inline void observe_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt)
+{
+	if (unlikely(rq->shared.shard))
+		sharedq_switched(rq, prev, next);
+	if (next != rq->idle)
+		stat_arrive(rq, next);
+	trace_switch(rq, prev, next, preempt);
+}
+
+/* The CPU begins to idle, and ends that. */
+static inline void observe_idle(struct rq *rq)
+{
+	if (unlikely(rq->freq))
+		freq_cpu_idles(rq);
+	placement_cpu_idles(rq);
+}
+
+static inline void observe_busy(struct rq *rq)
+{
+	if (unlikely(rq->freq))
+		freq_cpu_works(rq);
+}
+
+/* A tick was charged; the timer fired. */
+static inline void observe_tick(struct rq *rq)
+{
+	freq_report(rq, FREQ_TICK);
+}
+
+static inline void observe_timer(struct rq *rq)
+{
+	sharedq_timer(rq);
+}
