@@ -15,7 +15,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 import book
 import docblocks
-import size
+from fairground.base.edit import definition
 from fairground.base.settings import UsageError
 
 BOOK = ROOT / "docs" / "book"
@@ -45,7 +45,7 @@ def test_sources_are_where_the_chapter_says(path):
     for shown, target, names in rows:
         assert (ROOT / target).exists() and target.endswith(shown), f"{shown}: {target}"
         for name in re.findall(r"`([^`]+)`", names):
-            assert size.definition((ROOT / target).read_text(), name), f"{target} does not define {name}"
+            assert definition((ROOT / target).read_text(), name), f"{target} does not define {name}"
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

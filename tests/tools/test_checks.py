@@ -16,7 +16,7 @@ import commit_message
 import editorconfig
 import golden
 import mutants
-import size
+import reading_path
 import tidy
 
 C, PYTHON = pathlib.Path("a.c"), pathlib.Path("a.py")
@@ -103,12 +103,35 @@ def test_a_row_of_which_one_change_fails_changes_nothing(tmp_path):
     assert (tmp_path / "a.c").read_text() == SOURCE
 
 
-def test_a_reading_path_that_names_what_is_gone_is_found(tmp_path, monkeypatch):
+@pytest.fixture
+def reading_page(tmp_path, monkeypatch):
+    """Writes the page of the reading path."""
     page = tmp_path / "reading.md"
-    page.write_text("| [sched/core/wake.c](../sched/core/wake.c) | `sched_wake` `no_such_thing` | why |\n")
-    monkeypatch.setattr(size, "PATH_PAGE", page)
-    found = list(size.path_problems())
+    monkeypatch.setattr(reading_path, "PAGE", page)
+    return page.write_text
+
+
+def test_a_reading_path_that_names_what_is_gone_is_found(reading_page):
+    reading_page("| [sched/core/wake.c](../sched/core/wake.c) | `sched_wake` `no_such_thing` | why |\n")
+    found = list(reading_path.problems())
     assert len(found) == 1 and "no_such_thing in sched/core/wake.c" in found[0]
+
+
+ROW = "| [sched/core/rq.c](../sched/core/rq.c) | `rq_update_timer` | why |\n"
+AWAY = "\n## Look away\n\n| functions | why |\n|---|---|\n| `earlier` `rq_assert_locked` "
+
+
+@pytest.mark.parametrize("page, words", [
+    (ROW, ["calls earlier(), which is not", "calls rq_assert_locked(), which is not"]),
+    (ROW + AWAY + "| no |\n", []),
+    (ROW + AWAY + "`rq_update_timer` | no |\n", ["rq_update_timer() is on the reading path and looked away",
+                                               "nothing on the reading path calls it"]),
+    (ROW + AWAY + "`sched_wake` | no |\n", ["sched_wake() is looked away, but nothing on the reading path calls it"]),
+])
+def test_a_reading_path_is_closed(reading_page, page, words):
+    reading_page(page)
+    found = list(reading_path.problems())
+    assert len(found) == len(words) and all(word in line for word, line in zip(words, found))
 
 
 def test_a_page_that_names_a_file_that_is_gone_is_found(tmp_path):
