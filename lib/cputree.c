@@ -43,16 +43,10 @@ static int word_length(const char *at, const char *ends)
 /* Reads a number up to CPU_MAX that ends with the word; 0 if there is none. */
 static u32 read_number(const char *at, int length)
 {
-	u32 value = 0;
+	const char *end = at + length;
+	u64 value;
 
-	for (int i = 0; i < length; i++) {
-		if (at[i] < '0' || at[i] > '9')
-			return 0;
-		value = value * 10 + (u32)(at[i] - '0');
-		if (value > CPU_MAX)
-			return 0;
-	}
-	return value;
+	return read_decimal(&at, end, CPU_MAX, &value) && at == end ? (u32)value : 0;
 }
 
 /* "4" or "4+3+4". */

@@ -39,5 +39,10 @@ bool str_glob(const char *pattern, const char *name);
  */
 int parse_u64(const char *text, size_t len, u64 *out);
 int parse_s64(const char *text, size_t len, s64 *out);
+/*
+ * Reads the decimal digits at *@at, before @end, and steps behind them. False: there are none, or
+ * their number is above @most, which is at most INT64_MAX / 10.
+ */
+bool read_decimal(const char **at, const char *end, u64 most, u64 *out);
 /* Reads a number as parse_u64() does that must be 0 or 1: 0 or -EINVAL. */
 int parse_bool(const char *text, size_t len, bool *out);

@@ -83,6 +83,16 @@ static int parse_magnitude(const char *text, size_t len, u64 *out)
 	return len ? parse_digits(text, len, base, out) : -EINVAL;
 }
 
+bool read_decimal(const char **at, const char *end, u64 most, u64 *out)
+{
+	const char *from = *at;
+
+	*out = 0;
+	for (; *at < end && **at >= '0' && **at <= '9' && *out <= most; ++*at)
+		*out = 10 * *out + (u64)(**at - '0');
+	return *at != from && *out <= most;
+}
+
 int parse_u64(const char *text, size_t len, u64 *out)
 {
 	if (len && text[len - 1] == '\n')

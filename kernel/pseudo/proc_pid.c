@@ -352,16 +352,12 @@ static int read_fd_dir(struct file *f, emit_fn emit, void *arg)
 /* The value of @name if all of it is a number, else -1. */
 static int parse_number(const char *name, size_t len)
 {
-	int n = 0;
+	const char *end = name + len;
+	u64 n;
 
-	if (!len || len > 9 || (name[0] == '0' && len > 1))
+	if (len > 1 && name[0] == '0')
 		return -1;
-	for (size_t i = 0; i < len; i++) {
-		if ((u8)(name[i] - '0') > 9)
-			return -1;
-		n = n * 10 + name[i] - '0';
-	}
-	return n;
+	return read_decimal(&name, end, INT32_MAX, &n) && name == end ? (int)n : -1;
 }
 
 static const struct kind fd_link_kind = { "", S_IFLNK | 0777, NULL, &fd_link_ops };

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The options of schedsim that explore instead of simulating. */
-#include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sim/engine/plugin.h"
+#include "sim/engine/util.h"
 #include "sim/explore/explore.h"
 #include "sim/explore/judge.h"
 
@@ -15,15 +15,6 @@ static const char usage[] =
 	"       schedsim --sched NAME --ops N --decisions FILE [--seed N] [--without ...]\n"
 	"       schedsim [--sched NAME|all] --exhaustive LENGTH\n"
 	"       schedsim --sched NAME --replay \"machine... OPERATION...\" [--verbose]\n";
-
-static bool parse_number(const char *text, u64 *number)
-{
-	char *end;
-
-	errno = 0;
-	*number = strtoull(text, &end, 10);
-	return *text >= '0' && *text <= '9' && !*end && !errno;
-}
 
 static bool known_policy(const char *name)
 {
@@ -65,11 +56,11 @@ static bool parse_option(struct choice *choice, int option)
 		o->policy = strcmp(optarg, "all") ? optarg : NULL;
 		return !o->policy || known_policy(o->policy);
 	case 'o':
-		return parse_number(optarg, &o->ops) && o->ops;
+		return parse_number(optarg, UINT64_MAX, &o->ops) && o->ops;
 	case 's':
-		return parse_number(optarg, &o->seed);
+		return parse_number(optarg, UINT64_MAX, &o->seed);
 	case 'x':
-		return parse_number(optarg, &choice->length) && choice->length &&
+		return parse_number(optarg, UINT64_MAX, &choice->length) && choice->length &&
 		       choice->length <= EXHAUSTIVE_MAX;
 	case 'r':
 		choice->replay = optarg;
