@@ -21,8 +21,9 @@ endif
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 VERSION := $(shell cat VERSION)
-# FAIRGROUND_COMMIT=exact: images whose runs are the same whatever the commit (tools/scripts/docblocks.py).
 COMMIT := $(or $(FAIRGROUND_COMMIT),$(shell git describe --always --dirty 2>/dev/null || echo unknown))
+# The kernel prints it in 24 characters, whatever it is: with ICOUNT=1 the instructions that print are counted.
+KERNEL_COMMIT := $(shell printf '%-24.24s' '$(COMMIT)')
 PYTHON_TOOL = PYTHONPATH=tools $(PYTHON)
 FAIRGROUND = $(PYTHON_TOOL) -m fairground --build $(B)
 
@@ -83,7 +84,7 @@ SAN_FLAGS := $(if $(SAN),-fsanitize=undefined -fno-sanitize=object-size -fno-san
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks -fno-stack-protector \
 	-fcf-protection=none -fno-asynchronous-unwind-tables $(AUTO_INIT) $(SAN_FLAGS) \
-	-DCOMMIT=\"$(COMMIT)\" -DDEBUG=$(if $(DEBUG),$(DEBUG),0)
+	-DCOMMIT='"$(KERNEL_COMMIT)"' -DDEBUG=$(if $(DEBUG),$(DEBUG),0)
 DEPS = -MMD -MP
 
 # --- kernel -------------------------------------------------------------------------

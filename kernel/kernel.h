@@ -71,7 +71,7 @@ unsigned cmdline_for_init(bool variables, char **list, unsigned max);
 /* For uname(2) and /proc. The release is that of the Linux that is followed. */
 #define OS_TYPE	   "Linux"
 #define OS_RELEASE "6.1.0-fairground"
-#define OS_VERSION "#1 SMP PREEMPT " COMMIT
+#define OS_VERSION "#1 SMP PREEMPT"
 
 /* End in order: print @status (if negative, the status that init left in debugfs) and power off. */
 __noreturn void kernel_shutdown(int status);

@@ -16,7 +16,7 @@ types: ## type-check the Python of tools/ and tests/model/ (mypy)
 size: kernel ## print lines and bytes by directory, room and reading path; circles of files
 	$(Q)$(PYTHON_TOOL) tools/scripts/size.py $(B)
 
-docs: ## rewrite the pages made from the .def files, and what the sessions in all pages print
+docs: image sim ## rewrite the pages made from the .def files, and what the sessions in all pages print
 	$(Q)$(PYTHON_TOOL) tools/scripts/gendocs.py
 	$(Q)$(PYTHON_TOOL) tools/scripts/docblocks.py $(B)
 

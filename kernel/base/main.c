@@ -25,7 +25,8 @@
 static void announce(void)
 {
 	console_be_quiet(cmdline_get("quiet"));
-	kprintf("Fairground " VERSION " (%s), %s, by %s\n", COMMIT, COMPILER, boot_info.loader);
+	kprintf("Fairground " VERSION ", %s, by %s, commit " COMMIT "\n", COMPILER,
+		boot_info.loader);
 	kprintf("command line: %s\n", boot_info.cmdline);
 }
 

@@ -8,9 +8,8 @@ something); without such lines all are commands. A block that begins with "cd /s
 A session is exact if its time is counted instructions or simulated: a command with ICOUNT=1, `make bench`, `make
 repeat`, schedsim, python3 -c, and any command that reads the file that one of them wrote. `make docs` renews what such
 a session shows, and tests/e2e/test_docs.py compares it to the digit. A picture that a session of the book draws
-("-o NAME.svg") is docs/book/img/NAME.svg: it is renewed, and compared, with the session. Both use an image of their own
-in BUILD/exact, whose commit is called "exact", because printing a longer name takes more instructions. Digits also
-depend on the compiler: they are those of Debian 12's. All other sessions are compared by the shape of their lines.
+("-o NAME.svg") is docs/book/img/NAME.svg: it is renewed, and compared, with the session. Digits depend on the compiler:
+they are those of Debian 12's. All other sessions are compared by the shape of their lines.
 
 Usage: docblocks.py BUILD [PAGE...]    renews the pages; a line that nothing like it is printed for is an error
 """
@@ -36,7 +35,6 @@ READS_A_FILE = ("trace-cmd", "make latency", "make graph", "make decisions", "ma
 RUNNABLE = PROGRAMS + READS_A_FILE
 MADE = re.compile(r"(?<![\w./-])(?=[\w-]+\.(?:json|bin|dat|csv|svg)\b)")  # before the name of a session's own file
 DRAWN = re.compile(r"-o ([\w-]+\.svg)\b")
-COMMIT = "exact"  # and the directory below the build directory where it is
 
 Block = tuple[int, list[str]]
 Step = tuple[str, list[tuple[int, str]]]
@@ -104,13 +102,11 @@ def pages(root: str) -> list[str]:
 
 def run(command: str, root: str, build: str, directory: object) -> subprocess.CompletedProcess[str]:
     """Run a line of a page with the programs of @build. The files that it makes go to @directory."""
-    # Another build keeps its own commit: tests use it at the same time.
-    commit = {"FAIRGROUND_COMMIT": COMMIT} if os.path.basename(build) == COMMIT else {}
     command = MADE.sub(f"{directory}/", command)
     command = re.sub(r"(?<![\w./-])build/", f"{build}/", command).replace("| less", "")
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], cwd=root, stdin=subprocess.DEVNULL,
                           capture_output=True, check=False, text=True, errors="replace",
-                          env=environment(B=os.path.relpath(build, root), **commit))
+                          env=environment(B=os.path.relpath(build, root)))
     done.stdout = done.stdout.replace(f"{directory}/", "")
     done.stderr = done.stderr.replace(f"{directory}/", "")
     return done
@@ -161,36 +157,6 @@ def align(shown: list[tuple[int, str]], printed: list[str]) -> list[tuple[int, s
         found.append((place, line, None if here is None else printed[here].rstrip()))
         at = at if here is None else here + 1
     return found
-
-
-def exact_build(root: str, build: str) -> str:
-    """Build what exact sessions run. Returns its directory."""
-    exact, here = os.path.join(build, COMMIT), os.path.relpath(os.path.join(build, COMMIT), root)
-
-    def make(*targets: str) -> None:
-        subprocess.run([os.environ.get("MAKE", "make"), "-j2", "-s", f"B={here}", *targets],
-                       cwd=root, check=True, stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
-                       env=environment(FAIRGROUND_COMMIT=COMMIT))
-    if not os.path.exists(exact) and os.path.exists(os.path.join(build, "kernel")):
-        make(*(os.path.join(here, name) for name in ("inc/.made", "inc/sim/.made", ".flags", "sim/.flags",
-                                                     "policies/sched/fair/policies.def")))
-        take_objects(os.path.relpath(build, root), here, root)
-    make("image", "sim")
-    return exact
-
-
-def take_objects(build: str, exact: str, root: str) -> None:
-    """Copy the objects of the directory @build to @exact, both below @root. The copies are younger than all that they
-    are made of, so make compiles only what holds the name of the commit.
-    """
-    for room in ("kernel", "sim", "user/obj"):
-        for path in sorted(pathlib.Path(root, build, room).rglob("*.[od]")):
-            copy = pathlib.Path(root, exact, path.relative_to(pathlib.Path(root, build)))
-            copy.parent.mkdir(parents=True, exist_ok=True)
-            if path.suffix == ".o":
-                shutil.copyfile(path, copy)
-            else:
-                copy.write_text(path.read_text("utf-8").replace(f"{build}/", f"{exact}/"), encoding="utf-8")
 
 
 def run_once(command: str, root: str, build: str, directory: object, *,
@@ -260,7 +226,7 @@ def main() -> None:
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     root = os.getcwd()
-    complaints = renew(root, exact_build(root, sys.argv[1]), sys.argv[2:] or pages(root))
+    complaints = renew(root, sys.argv[1], sys.argv[2:] or pages(root))
     if complaints:
         sys.exit("\n".join(complaints))
 
