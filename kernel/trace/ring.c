@@ -139,7 +139,11 @@ static u64 page_of_event(const struct ring *r, u64 nr)
 	return low;
 }
 
-/* Copy page @nr as it is now. False if the writer may have overwritten it meanwhile. */
+/*
+ * Copy page @nr as it is now. False if the writer may have overwritten it meanwhile. An empty page
+ * has no time yet: the commit of the first event publishes it, so it counts from the copy that the
+ * first event is passed in.
+ */
 static bool copy_page(struct ring_reader *rd, u64 nr)
 {
 	const struct ring_page *page = rd->ring->slots[nr % rd->ring->nr_pages].page;
@@ -147,6 +151,8 @@ static bool copy_page(struct ring_reader *rd, u64 nr)
 
 	rd->copy.time = page->time;
 	rd->copy.commit = commit;
+	if (!rd->offset)
+		rd->time = rd->copy.time;
 	memcpy(rd->copy.data, page->data, commit);
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	return READ_ONCE(rd->ring->tail) <= nr;
@@ -157,13 +163,12 @@ static void load_page(struct ring_reader *rd, u64 nr)
 {
 	const struct ring *r = rd->ring;
 
+	rd->offset = 0;
 	do {
 		nr = max(nr, __atomic_load_n(&r->tail, __ATOMIC_ACQUIRE));
 		rd->event_nr = first_event(r, nr);
 	} while (!copy_page(rd, nr));
 	rd->page_nr = nr;
-	rd->time = rd->copy.time;
-	rd->offset = 0;
 	rd->loaded = true;
 }
 

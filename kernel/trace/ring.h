@@ -12,8 +12,9 @@
  * look whether the writer has lapped them meanwhile:
  *
  *	writer, turning the page:  tail past the page it reuses -> reset that page -> head to it
- *	writer, every event:       payload -> commit
+ *	writer, every event:       (time of the page, before its first) payload -> commit
  *	reader:                    head -> commit, copy -> tail still <= n, or the copy is discarded
+ *	                           a page without a committed event has no time of its own yet
  *
  * A full ring overwrites its oldest page, or (overwrite off) drops new events until somebody
  * consumes. Events are numbered too: slots[].first says which event a page starts with, so loss,
