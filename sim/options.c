@@ -39,6 +39,7 @@ enum {
 	OPT_EXPLAIN,
 	OPT_EXPLAIN_CPU,
 	OPT_CHECK,
+	OPT_STRICT,
 	OPT_BENCH,
 	OPT_HELP,
 	OPT_COST, /* and the numbers that follow */
@@ -96,6 +97,7 @@ static const struct option plain_options[] = {
 	{ "explain", required_argument, NULL, OPT_EXPLAIN },
 	{ "explain-cpu", required_argument, NULL, OPT_EXPLAIN_CPU },
 	{ "check", no_argument, NULL, OPT_CHECK },
+	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
@@ -125,6 +127,14 @@ static void print_governors(void)
 	for (unsigned i = 0; sched_governor_name(i); i++)
 		printf("%s%s", i ? ", " : "", sched_governor_name(i));
 	printf("; userspace:MHZ");
+}
+
+static void print_costs_and_status(void)
+{
+	for (u32 i = 0; i < ARRAY_SIZE(cost_options); i++)
+		printf("  --%-17s %s\n", cost_options[i].name, cost_options[i].help);
+	puts("\nStatus 0: done. 1: the scheduler broke an invariant or hangs. 2: bad input; "
+	     "nothing was simulated.");
 }
 
 static void print_help(void)
@@ -165,6 +175,7 @@ static void print_help(void)
 	       "  --seed N            of everything random (default 1)\n"
 	       "  --vary N            seed of what varies from run to run in nature\n"
 	       "  --check             check all invariants after every event\n"
+	       "  --strict            refuse rt-app files that need mending\n"
 	       "output:\n"
 	       "  --json FILE         the results as JSON\n"
 	       "  --trace FILE        the scheduler's events as trace.dat, for trace-cmd report\n"
@@ -181,10 +192,7 @@ static void print_help(void)
 	       "  --replay TEXT       what one printed; --no-oracle, --without OPERATION,...\n"
 	       "costs, ns, 0 unless given:\n",
 	       EXHAUSTIVE_MAX);
-	for (u32 i = 0; i < ARRAY_SIZE(cost_options); i++)
-		printf("  --%-17s %s\n", cost_options[i].name, cost_options[i].help);
-	puts("\nStatus 0: done. 1: the scheduler broke an invariant or hangs. 2: bad input; "
-	     "nothing was simulated.");
+	print_costs_and_status();
 	exit(EXIT_OK);
 }
 
@@ -295,6 +303,9 @@ static void take_run_option(struct options *o, int option, const char *text)
 		break;
 	case OPT_CHECK:
 		o->check = true;
+		break;
+	case OPT_STRICT:
+		o->strict = true;
 		break;
 	case OPT_BENCH:
 		o->bench = true;

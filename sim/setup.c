@@ -27,7 +27,7 @@ struct workload setup_workload(const struct options *o, unsigned nr_cpus)
 		const char *spec = o->workloads[i];
 
 		if (is_file(spec))
-			rtapp_add(&w, spec, nr_cpus, o->costs.mem_ns_per_kib);
+			rtapp_add(&w, spec, nr_cpus, o->costs.mem_ns_per_kib, o->strict);
 		else
 			library_add(&w, spec, nr_cpus);
 	}

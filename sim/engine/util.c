@@ -17,17 +17,33 @@ void make_printable(char *text)
 	}
 }
 
-void usage_error(const char *format, ...)
+/* "schedsim: TEXT" on stderr, after all that stdout has so far. */
+static void tell(const char *format, va_list args)
 {
 	char text[1024];
-	va_list args;
 
 	fflush(stdout);
-	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
 	make_printable(text);
 	fprintf(stderr, "schedsim: %s\n", text);
+}
+
+void usage_note(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	tell(format, args);
+	va_end(args);
+}
+
+void usage_error(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	tell(format, args);
+	va_end(args);
 	exit(EXIT_USAGE);
 }
 

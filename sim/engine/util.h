@@ -13,6 +13,8 @@ enum { EXIT_OK, EXIT_BUG, EXIT_USAGE };
 
 /* Prints one line on stderr and exits with status 2: the user asked for something impossible. */
 __noreturn void usage_error(const char *format, ...) __printf(1, 2);
+/* Prints the same and goes on. */
+void usage_note(const char *format, ...) __printf(1, 2);
 __noreturn void out_of_memory(void);
 
 /* Makes each character of @text that moves a terminal's cursor a question mark. */

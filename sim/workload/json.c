@@ -47,6 +47,18 @@ void json_error(const struct json *json, json_value at, const char *format, ...)
 	error_at(json, (u32)tok(json, at)->start, what);
 }
 
+void json_note(const struct json *json, json_value at, const char *format, ...)
+{
+	u32 line = line_of(json, (u32)tok(json, at)->start);
+	char what[300];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	usage_note("%s:%u: %s", json->path, line, what);
+}
+
 /* --- loading ---------------------------------------------------------------------------------- */
 
 static char *read_file(const char *path, u32 *size)
@@ -167,6 +179,17 @@ static void check_literal(const struct json *json, json_value at)
 		error_at(json, (u32)t->start, "not JSON: neither a number nor true, false or null");
 }
 
+/* Returns the last token of the key @key and its value. */
+static json_value check_key(const struct json *json, json_value key)
+{
+	if (json->bare && json_is_bare(json, key) && json_starts(json, key, json->bare))
+		return key;
+	if (tok(json, key)->size != 1)
+		json_error(json, key, "not JSON: a key must have one value; is a comma missing?");
+	check_gap(json, after(json, key), before(json, json_member(key)), ':');
+	return json_member(key);
+}
+
 static void check_token(const struct json *json, json_value at)
 {
 	const jsmntok_t *t = tok(json, at);
@@ -185,12 +208,7 @@ static void check_token(const struct json *json, json_value at)
 		if (t->type == JSMN_OBJECT) {
 			if (tok(json, child)->type != JSMN_STRING)
 				json_error(json, child, "not JSON: a key must be a string");
-			if (tok(json, child)->size != 1)
-				json_error(
-					json, child,
-					"not JSON: a key must have one value; is a comma missing?");
-			last = json_member(child);
-			check_gap(json, after(json, child), before(json, last), ':');
+			last = check_key(json, child);
 		}
 		from = after(json, last);
 		separator = ',';
@@ -219,9 +237,9 @@ static void tokenize(struct json *json, u32 size)
 	json->nr_tokens = (u32)nr;
 }
 
-struct json json_load(const char *path)
+struct json json_load(const char *path, const char *bare)
 {
-	struct json json = { .path = path };
+	struct json json = { .path = path, .bare = bare };
 	u32 size;
 
 	json.text = read_file(path, &size);
@@ -272,6 +290,11 @@ json_value json_find(const struct json *json, json_value object, const char *nam
 		if (json_equals(json, key, name))
 			return json_member(key);
 	return 0;
+}
+
+bool json_is_bare(const struct json *json, json_value key)
+{
+	return !tok(json, key)->size;
 }
 
 bool json_is_object(const struct json *json, json_value at)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * JSON files with line numbers: a thin layer over jsmn, which cuts a text into tokens. As in
- * rt-app's files, comments and commas before a closing bracket are accepted. Everything else must
- * be strict JSON. An error prints the file and the line and ends the program.
+ * rt-app's files, comments and commas before a closing bracket are accepted, and keys without a
+ * value if they begin as the reader says. Everything else must be strict JSON. An error prints the
+ * file and the line and ends the program.
  */
 #pragma once
 
@@ -13,17 +14,21 @@ struct json {
 	char *text;
 	void *tokens; /* jsmntok_t */
 	u32 nr_tokens;
+	const char *bare; /* the beginning of keys that need no value, or NULL */
 };
 
 /* The number of a value's token. */
 typedef u32 json_value;
 
-struct json json_load(const char *path);
+struct json json_load(const char *path, const char *bare);
 void json_free(struct json *json);
 
 /* Prints "path:line: ..." for @at and exits. */
 __noreturn void json_error(const struct json *json, json_value at, const char *format, ...)
 	__printf(3, 4);
+
+/* Prints "path:line: ..." for @at and goes on. */
+void json_note(const struct json *json, json_value at, const char *format, ...) __printf(3, 4);
 
 /* The top value, which is an object. */
 #define JSON_TOP 0u
@@ -37,6 +42,8 @@ json_value json_member(json_value key);
 /* The value of @name in @object; 0 if there is none. */
 json_value json_find(const struct json *json, json_value object, const char *name);
 
+/* Has @key no value? */
+bool json_is_bare(const struct json *json, json_value key);
 bool json_is_object(const struct json *json, json_value at);
 bool json_is_string(const struct json *json, json_value at);
 bool json_is_array(const struct json *json, json_value at);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * rt-app's workload files (github.com/scheduler-tools/rt-app). Each task becomes a program.
- * Everything that rt-app accepts either has rt-app's meaning here, or an error says in one line
- * what cannot be modelled and where. This reader is stricter in one respect: an unknown key is an
- * error, where rt-app silently goes on.
+ * Everything that rt-app and its workgen accept either has rt-app's meaning here, or an error says
+ * in one line what cannot be modelled and where. This reader says more in two respects. An unknown
+ * key of a task or a phase is an error, where rt-app silently goes on. Of what it leaves out or
+ * mends as they do there is a note, or with --strict an error.
  *
  * Order counts: the events of a phase happen in the order of their keys. An event's kind is the
  * beginning of its key ("run0", "sleep_b"). Times are in microseconds.
@@ -11,6 +12,11 @@
 #include <string.h>
 
 #include "sim/workload/rtapp.h"
+
+/* Leaves out, or mends, what is at @at. If the user wants to know such things it is an error. */
+#define MEND(f, at, ...)                                                                           \
+	((f)->strict ? json_error(&(f)->json, at, __VA_ARGS__)                                     \
+		     : json_note(&(f)->json, at, __VA_ARGS__))
 
 /* --- names ------------------------------------------------------------------------------------ */
 
@@ -36,19 +42,16 @@ static u32 object_of(struct rtapp_file *f, enum object_kind kind, json_value key
 	return object_named(f, kind, json_string_of(&f->json, key));
 }
 
-static u32 task_named(struct rtapp_file *f, json_value key)
+/* The program of the task that the value of @key names. False: there is none. */
+static bool find_task(struct rtapp_file *f, json_value key, u32 *program)
 {
-	json_value tasks = json_find(&f->json, JSON_TOP, "tasks"), task = 0;
 	char *name = json_string_of(&f->json, key);
-	u32 number = f->first_program;
 
-	for (; (task = json_next(&f->json, tasks, task)); number++) {
-		if (json_equals(&f->json, task, name)) {
-			free(name);
-			return number;
-		}
-	}
-	json_error(&f->json, key, "there is no task \"%s\"", name);
+	*program = f->first_program;
+	while (*program < f->end_program && strcmp(f->w->programs[*program].name, name))
+		++*program;
+	free(name);
+	return *program < f->end_program;
 }
 
 /* --- events ----------------------------------------------------------------------------------- */
@@ -164,7 +167,10 @@ static void add_suspend(struct rtapp_file *f, json_value key)
 {
 	char *own = strdup(f->w->programs[f->program].name);
 
-	free(json_string_of(&f->json, key));
+	if (json_is_bare(&f->json, key))
+		MEND(f, key, "\"suspend\" has no value; it suspends its own task");
+	else
+		free(json_string_of(&f->json, key));
 	add(f, (struct step){ .kind = STEP_WAIT,
 			      .object = object_named(f, SUSPENSION, own),
 			      .other = NO_OBJECT });
@@ -172,10 +178,25 @@ static void add_suspend(struct rtapp_file *f, json_value key)
 
 static void add_resume(struct rtapp_file *f, json_value key)
 {
-	char *name = strdup(f->w->programs[task_named(f, key)].name);
+	char *name;
+	u32 program;
 
+	if (!find_task(f, key, &program)) {
+		MEND(f, key, "there is no such task: \"resume\" does nothing");
+		return;
+	}
+	name = strdup(f->w->programs[program].name);
 	add(f,
 	    (struct step){ .kind = STEP_BROADCAST, .object = object_named(f, SUSPENSION, name) });
+}
+
+static void add_fork(struct rtapp_file *f, json_value key)
+{
+	u32 program;
+
+	if (!find_task(f, key, &program))
+		json_error(&f->json, key, "there is no such task to fork");
+	add(f, (struct step){ .kind = STEP_FORK, .a = program });
 }
 
 static void add_event(struct rtapp_file *f, json_value key)
@@ -220,7 +241,7 @@ static void add_event(struct rtapp_file *f, json_value key)
 	else if (json_starts(json, key, "yield"))
 		add(f, (struct step){ .kind = STEP_YIELD });
 	else if (json_starts(json, key, "fork"))
-		add(f, (struct step){ .kind = STEP_FORK, .a = task_named(f, key) });
+		add_fork(f, key);
 	else
 		json_error(json, key, "unknown key \"%s\"", json_text(json, key));
 }
@@ -253,6 +274,28 @@ static void check_unique(struct rtapp_file *f, json_value object)
 	}
 }
 
+/*
+ * The same of events and of what has a name: each happens, in its place, as if it had been given a
+ * suffix. This is what rt-app's workgen does. Of the properties of a task or phase only the first
+ * would count.
+ */
+static void note_repeated(struct rtapp_file *f, json_value object, bool is_task)
+{
+	json_value key = 0;
+
+	while ((key = json_next(&f->json, object, key))) {
+		char *name = json_text(&f->json, key);
+
+		if (json_find(&f->json, object, name) == json_member(key))
+			(void)0;
+		else if (rtapp_is_property(f, key, is_task))
+			json_error(&f->json, key, "the key \"%s\" is here twice", name);
+		else
+			MEND(f, key, "the key \"%s\" is here twice; both count", name);
+		free(name);
+	}
+}
+
 static void add_phase(struct rtapp_file *f, json_value phase, s64 usual_loops, bool is_task)
 {
 	json_value key = 0;
@@ -273,13 +316,13 @@ static void add_phases(struct rtapp_file *f, json_value task, json_value phases_
 			json_error(&f->json, key,
 				   "unknown key \"%s\" (events belong into the phases)",
 				   json_text(&f->json, key));
-	check_unique(f, phases);
+	note_repeated(f, phases, false);
 	add(f, (struct step){ .kind = STEP_LOOP, .a = loops_of(f, task, -1) });
 	while ((key = json_next(&f->json, phases, key))) {
 		json_value phase = json_object_of(&f->json, key);
 		struct attributes change = f->attr;
 
-		check_unique(f, phase);
+		note_repeated(f, phase, false);
 		change.set_policy = change.set_affinity = change.set_group = false;
 		change.clamps = 0;
 		rtapp_take_properties(f, phase, &change);
@@ -299,7 +342,7 @@ static void add_task(struct rtapp_file *f, json_value key, u32 program)
 	struct attributes *attr = &f->w->programs[program].attr;
 
 	f->program = program;
-	check_unique(f, task);
+	note_repeated(f, task, true);
 	attr->set_policy = true;
 	attr->policy = f->default_policy;
 	attr->rt_priority = attr->policy == SCHED_FIFO || attr->policy == SCHED_RR ? 10 : 0;
@@ -315,6 +358,32 @@ static void add_task(struct rtapp_file *f, json_value key, u32 program)
 	f->own_timer = NULL;
 }
 
+static bool is_taken(const struct rtapp_file *f, const char *name)
+{
+	for (u32 i = f->first_program; i < f->w->nr_programs; i++)
+		if (!strcmp(f->w->programs[i].name, name))
+			return true;
+	return false;
+}
+
+/* The name of the task @key. If another has it, it gets a number, as by workgen. */
+static char *name_of_task(struct rtapp_file *f, json_value key)
+{
+	char *name = json_text(&f->json, key), *other;
+	size_t room = strlen(name) + sizeof("4294967295");
+	u32 number = 0;
+
+	if (!is_taken(f, name))
+		return name;
+	other = allocate(room, 1);
+	do
+		snprintf(other, room, "%s%u", name, ++number);
+	while (is_taken(f, other));
+	MEND(f, key, "a second task \"%s\"; it is called %s", name, other);
+	free(name);
+	return other;
+}
+
 static void add_tasks(struct rtapp_file *f)
 {
 	json_value tasks = rtapp_key_of(f, JSON_TOP, "tasks"), key = 0;
@@ -323,11 +392,10 @@ static void add_tasks(struct rtapp_file *f)
 	if (!tasks)
 		json_error(&f->json, JSON_TOP, "there is no key \"tasks\"");
 	tasks = json_object_of(&f->json, tasks);
-	check_unique(f, tasks);
 	while ((key = json_next(&f->json, tasks, key))) {
 		json_value task = json_object_of(&f->json, key);
 		json_value instance = rtapp_key_of(f, task, "instance");
-		char *name = json_text(&f->json, key);
+		char *name = name_of_task(f, key);
 		u32 number = workload_program(f->w, name);
 
 		f->w->programs[number].numbered = true;
@@ -336,11 +404,21 @@ static void add_tasks(struct rtapp_file *f)
 				(u32)json_int_of(&f->json, instance, 0, SIM_MAX_TASKS);
 		free(name);
 	}
+	f->end_program = f->w->nr_programs;
 	while ((key = json_next(&f->json, tasks, key)))
 		add_task(f, key, program++);
 }
 
 /* --- global ----------------------------------------------------------------------------------- */
+
+/* rt-app looks at no key that it does not know outside of tasks; older ones had more. */
+static void leave_out(struct rtapp_file *f, json_value key)
+{
+	char *name = json_text(&f->json, key);
+
+	MEND(f, key, "unknown key \"%s\" is left out", name);
+	free(name);
+}
 
 /* Only the types are checked of settings of rt-app's own logs. */
 static void take_global(struct rtapp_file *f, json_value key)
@@ -372,7 +450,7 @@ static void take_global(struct rtapp_file *f, json_value key)
 	else if (json_equals(json, key, "ftrace"))
 		json_is_string(json, value) ? (void)0 : (void)json_bool_of(json, key);
 	else
-		json_error(json, key, "unknown key \"%s\"", json_text(json, key));
+		leave_out(f, key);
 }
 
 /* This object is our extension; rt-app ignores it. */
@@ -388,7 +466,7 @@ static void take_groups(struct rtapp_file *f, json_value groups)
 
 char *rtapp_platform(const char *path)
 {
-	struct json json = json_load(path);
+	struct json json = json_load(path, "suspend");
 	json_value key = 0;
 	char *platform = NULL;
 
@@ -399,9 +477,11 @@ char *rtapp_platform(const char *path)
 	return platform;
 }
 
-void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib)
+void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib,
+	       bool strict)
 {
-	struct rtapp_file f = { .json = json_load(path),
+	struct rtapp_file f = { .json = json_load(path, strict ? NULL : "suspend"),
+				.strict = strict,
 				.w = w,
 				.nr_cpus = nr_cpus,
 				.mem_ns_per_kib = mem_ns_per_kib };
@@ -417,7 +497,7 @@ void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_n
 			free(json_string_of(&f.json, key));
 		else if (!json_equals(&f.json, key, "tasks") &&
 			 !json_equals(&f.json, key, "resources"))
-			json_error(&f.json, key, "unknown key \"%s\"", json_text(&f.json, key));
+			leave_out(&f, key);
 	}
 	if (global) {
 		check_unique(&f, global);

@@ -18,13 +18,14 @@ struct name {
 
 struct rtapp_file {
 	struct json json;
+	bool strict; /* what is left out or mended is an error */
 	struct workload *w;
 	unsigned nr_cpus;
 	u64 mem_ns_per_kib;
 	int default_policy;
 	struct name *names;
 	u32 nr_names, names_size;
-	u32 first_program; /* of the first task */
+	u32 first_program, end_program; /* of the first task; behind that of the last */
 	/* The task being read: */
 	u32 program;
 	struct attributes attr; /* as the latest phase set them */

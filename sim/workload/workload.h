@@ -130,7 +130,11 @@ void library_help(void);
 
 /* --- rt-app (rtapp.c) --------------------------------------------------------------------- */
 
-/* Adds the tasks of the rt-app file @path. Exits with a message on an error. */
-void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib);
+/*
+ * Adds the tasks of the rt-app file @path. Exits with a message on an error, and if @strict also
+ * where rt-app would go on in another way than the file says.
+ */
+void rtapp_add(struct workload *w, const char *path, unsigned nr_cpus, u64 mem_ns_per_kib,
+	       bool strict);
 /* The file's "platform", which the caller frees, or NULL. */
 char *rtapp_platform(const char *path);

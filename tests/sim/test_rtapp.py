@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from tests.sim.conftest import MS, ROOT, SEC, policies
+from tests.sim.conftest import MS, ROOT, SEC, policies, run
 
 EXAMPLES = sorted(glob.glob(os.path.join(ROOT, "examples", "*.json")))
 
@@ -233,7 +233,38 @@ def test_memory_costs_what_it_is_told(sim, rtapp):
 ])
 def test_mistakes_are_named_with_their_line(fails, rtapp, line, text):
     path = rtapp(text)
-    assert fails("--cpus 4", path).startswith(f"{path}:{line}: ")
+    assert fails("--strict --cpus 4", path).startswith(f"{path}:{line}: ")
+
+
+# What files in the world have, and rt-app or its workgen let pass: (file, the notes, runs of its tasks in a second)
+LOOSE = [
+    ('{"global": {"duration": 1, "frag": 1,\n"logstats": true}, "tasks": {"a": {"run": 1000, "sleep": 9000}}}',
+     [(1, 'unknown key "frag" is left out'), (2, 'unknown key "logstats" is left out')], {"a": (100, 100)}),
+    ('{"tasks": {"a": {"run": 1000, "resume": "b", "sleep": 9000},\n"b": {"suspend", "run": 2000}}}',
+     [(2, '"suspend" has no value; it suspends its own task')], {"a": (100, 100), "b": (100, 200)}),
+    ('{"tasks": {"a": {"run": 1000, "sleep": 2000,\n"run": 3000, "sleep": 4000},\n"a": {"run": 5000, "sleep": 5000}}}',
+     [(3, 'a second task "a"; it is called a1'), (2, 'the key "run" is here twice; both count'),
+      (2, 'the key "sleep" is here twice; both count')], {"a": (200, 400), "a1": (100, 500)}),
+    ('{"tasks": {"a": {"run": 1000, "resume": "nobody", "sleep": 9000}}}',
+     [(1, 'there is no such task: "resume" does nothing')], {"a": (100, 100)}),
+]
+
+
+@pytest.mark.parametrize("text, notes, tasks", LOOSE)
+def test_loose_files_run_with_a_note(rtapp, tmp_path, text, notes, tasks):
+    path = rtapp(text)
+    done = run(["--cpus", "4", "--time", "1s", path], str(tmp_path))
+    assert done.status == 0
+    assert done.err.splitlines() == [f"schedsim: {path}:{line}: {note}" for line, note in notes]
+    for name, (runs, cpu_ms) in tasks.items():
+        row = done.row(name)
+        assert abs(row["runs"] - runs) <= 2 and abs(row["cpu_ns"] / 1e6 - cpu_ms) <= 5
+
+
+@pytest.mark.parametrize("text, notes, tasks", LOOSE)
+def test_loose_files_are_refused_on_request(fails, rtapp, text, notes, tasks):
+    path = rtapp(text)
+    assert fails("--strict --cpus 4", path).startswith(f"{path}:{notes[0][0]}: ")
 
 
 @pytest.mark.parametrize("text, message", [
