@@ -60,11 +60,13 @@ static bool is_modest(const struct thread *t, const struct sched_attr_req *old,
 {
 	u64 limit = t->proc->rlimit[RLIMIT_RTPRIO].cur;
 
-	if (new->policy == SCHED_DEADLINE || (old->reset_on_fork && !new->reset_on_fork))
+	if (old->reset_on_fork && !new->reset_on_fork)
 		return false;
 	if (is_rt_policy(new->policy))
 		return (new->policy == old->policy || limit) &&
 		       (new->rt_priority <= old->rt_priority || (u64) new->rt_priority <= limit);
+	if (!task_is_fair_policy(new->policy))
+		return false;
 	if (old->policy == SCHED_IDLE && new->policy != SCHED_IDLE && !cred_may_nice(t, old->nice))
 		return false;
 	return new->nice >= old->nice || cred_may_nice(t, new->nice);

@@ -94,7 +94,7 @@ static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 	if (class != running) {
 		if (class->rank < running->rank)
 			resched(rq);
-	} else if (!rq->need_resched && class->preempts(rq, t, flags)) {
+	} else if (!rq->need_resched && class->preempts && class->preempts(rq, t, flags)) {
 		ask_for_switch(rq, class->patient ? RESCHED_PATIENT : RESCHED_NOW);
 	}
 	if (rq->need_resched > (rq->s->lazy ? RESCHED_PATIENT : RESCHED_NONE))

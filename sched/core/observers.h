@@ -3,7 +3,8 @@
  * Parts of the scheduler that listen to the core and decide nothing in it: frequency selection, the
  * shared wake queue, placement's note of idle cores, statistics, traces. The core reports what
  * happened; which part wants to know it stands here. Inline, because most reports are part of every
- * wakeup or switch; a part that is off costs one test.
+ * wakeup or switch; a part that is off costs one test. Wakeups, migrations and charges are traced
+ * where they happen (observe/trace.h).
  *
  * Lock: that of @rq, held.
  */

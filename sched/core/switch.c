@@ -136,7 +136,7 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 		charge_current(rq);
 	if (rq->yield) {
 		rq->yield = false;
-		if (likely(prev->on_rq == TASK_QUEUED))
+		if (likely(prev->on_rq == TASK_QUEUED && prev->class->yield))
 			prev->class->yield(rq);
 	}
 	next = pick_next(rq, prev);

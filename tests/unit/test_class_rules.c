@@ -210,6 +210,59 @@ static void a_yielder_is_remembered(void **state)
 	}
 }
 
+/* A class has eight operations and, if it has policies, prio. Nothing asks it for another. */
+static void a_class_needs_eight_operations(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct sched_class *c = &m->s->class_copy[CLASS_rt];
+	struct task *first, *second, *fair;
+	struct task child;
+	char text[4096];
+
+	(void)state;
+	*c = (struct sched_class){
+		.name = c->name, .rank = c->rank, .policies = c->policies,
+		.enqueue = c->enqueue, .dequeue = c->dequeue,
+		.nr_queued = c->nr_queued, .queued = c->queued,
+		.pick = c->pick, .set_next = c->set_next,
+		.charge = c->charge, .tick = c->tick,
+		.params = { .prio = c->params.prio },
+		.smp = { .push = c->smp.push }, /* real-time tasks that wait ask for it */
+	};
+	fair = spawn_nice(m, "fair", 0);
+	pin(m, fair, 0);
+	first = spawn(m, "first", SCHED_FIFO, 10);
+	pin(m, first, 0);
+	second = spawn(m, "second", SCHED_FIFO, 10);
+	pin(m, second, 0);
+	settle(m);
+	assert_ptr_equal(running(m, 0), first);
+	sched_yield(m->s, 0);
+	switch_cpu(m, 0, false);
+	assert_ptr_equal(running(m, 0), first);
+	tick(m);
+	assert_true(sched_task_runtime(m->s, first) > 0);
+	assert_int_equal(sched_rr_interval(m->s, first), 0);
+	assert_int_equal(sched_task_slice(m->s, first), 0);
+	assert_true(sched_dump_task(m->s, first, text, sizeof(text)) < sizeof(text));
+	sched_task_fork(m->s, first, &child, 99, 0);
+	assert_ptr_equal(child.class, c);
+	sched_task_unlink(m->s, &child);
+	set_class(m, second, SCHED_NORMAL, 0);
+	set_class(m, second, SCHED_FIFO, 20);
+	settle(m);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 0), second);
+	assert_true(wake(m, first, 1));
+	assert_int_equal(sched_cpu_offline(m->s, 1), 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 0), first);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_ptr_equal(running(m, 0), fair);
+	sched_check(m->s);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +274,7 @@ int main(void)
 		cmocka_unit_test(a_yielder_is_remembered),
 		cmocka_unit_test(without_a_limit_periods_end),
 		cmocka_unit_test(a_slice_of_an_empty_queue_is_none),
+		cmocka_unit_test(a_class_needs_eight_operations),
 	};
 
 	return cmocka_run_group_tests_name("class_rules", tests, NULL, NULL);

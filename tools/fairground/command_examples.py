@@ -96,6 +96,6 @@ def add_examples(parser: argparse.ArgumentParser) -> None:
     for path, sub in parsers(parser):
         if not path:
             continue
-        lines = [f"  fairground {path} {words}".rstrip() + f"\n      {what}" for words, what in EXAMPLES[path]]
+        lines = [f"  fairground {path} {words}".rstrip() + f"\n      {what}" for words, what in EXAMPLES.get(path, ())]
         sub.formatter_class = argparse.RawDescriptionHelpFormatter
-        sub.epilog = "\n".join(["examples:", *lines])
+        sub.epilog = "\n".join(["examples:", *lines]) if lines else None
