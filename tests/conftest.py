@@ -3,9 +3,9 @@
 
 Tests are Python functions, also where the work is done by a program in C or inside the machine: such a function runs
 the program and counts the results that it prints in TAP. pytest-xdist runs a worker more than there are CPUs. Each
-gets the tests of a file together, so that its fixtures are made once, and the longest file first; the tests of a file
-that takes longer than SPLIT_S go by themselves. BUILD/test-times.json holds what each test cost. tests/costs.json says
-the same, roughly, for trees in which no test has run yet.
+gets the tests of a file together, so that its fixtures are made once, and the longest file first; if those of a file
+that run now take longer than SPLIT_S, they go by themselves. BUILD/test-times.json holds what each test cost.
+tests/costs.json says the same, roughly, for trees in which no test has run yet.
 
 A test marked "nightly" runs in `make test-all` only. One marked "sampled" has a budget of CPU time each day: the commit
 draws as many of its parameters as fit in, by their costs in tests/costs.json; the others are nightly. The mark says
@@ -30,7 +30,7 @@ ROOT = str(pathlib.Path(__file__).resolve().parents[1])
 BUILD = os.path.abspath(os.environ.get("B", "build"))
 TIMES = pathlib.Path(BUILD, "test-times.json")
 COSTS = pathlib.Path(ROOT, "tests", "costs.json")
-SPLIT_S = 20    # of CPU time
+SPLIT_S = 60    # of CPU time of the tests of this run
 SHORT_S = 1     # a test that tests/costs.json does not name by itself
 UNKNOWN_S = 30  # a file without known costs goes early
 PROGRESS_S = 10
@@ -127,11 +127,15 @@ def file_of(nodeid):
     return nodeid.partition("::")[0]
 
 
-def cost_of_files(costs):
-    """CPU seconds of all tests of each file."""
-    total = {}
-    for name, cpu_s in costs.items():
-        total[file_of(name)] = total.get(file_of(name), 0) + cpu_s
+def cost_of_files(names):
+    """CPU seconds of each file: those of its tests @names, which run now, and the sum of its short tests.
+
+    Nightly tests do not count by day: a file that was split for them would make its fixtures again for each test.
+    """
+    costs, total = known_costs(), {}
+    for name in names:
+        file = file_of(name)
+        total[file] = total.get(file, costs.get(file, UNKNOWN_S)) + costs.get(name, 0)
     return total
 
 
@@ -170,26 +174,29 @@ def pytest_collection_modifyitems(config, items):
               "fifth": lambda name: name in nightly and is_of_fifth(name, drawn)}[tier]
     config.hook.pytest_deselected(items=[item for item in items if not chosen(item.nodeid)])
     costs, first = known_costs(), config.getoption("--first").split(",")
-    of_files = cost_of_files(costs)
+    items[:] = [item for item in items if chosen(item.nodeid)]
+    of_files = cost_of_files(item.nodeid for item in items)
 
     def unit_of_work(item):
         file = file_of(item.nodeid)
-        cpu_s = of_files.get(file, UNKNOWN_S)
+        cpu_s = of_files[file]
         own = costs.get(item.nodeid, 1) if cpu_s > SPLIT_S else cpu_s
         return file not in first, -own, file
-    items[:] = sorted((item for item in items if chosen(item.nodeid)), key=unit_of_work)
+    items.sort(key=unit_of_work)
 
 
 def pytest_xdist_make_scheduler(config, log):
     from xdist.scheduler import LoadScopeScheduling
 
-    of_files = cost_of_files(known_costs())
-
     class LongestFirst(LoadScopeScheduling):
         """A unit of work is a file, or one test of a long file."""
 
+        @functools.cached_property
+        def of_files(self):
+            return cost_of_files(self.collection)
+
         def _split_scope(self, nodeid):
-            return nodeid if of_files.get(file_of(nodeid), 0) > SPLIT_S else file_of(nodeid)
+            return nodeid if self.of_files[file_of(nodeid)] > SPLIT_S else file_of(nodeid)
     return LongestFirst(config, log)
 
 

@@ -10,6 +10,7 @@ import pytest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 from fairground.base import edit
+from tests import conftest
 
 import changes
 import commit_message
@@ -211,3 +212,10 @@ def test_what_follows_from_a_change_can_be_run(path):
     words = [sys.executable, "-m", "pytest", "-q", "--collect-only", *changes.tests_for([path])]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     assert done.returncode == 0, done.stdout
+
+
+def test_a_file_costs_what_its_tests_of_this_run_cost(monkeypatch):
+    """Its nightly tests do not split it by day. Of files that nobody knows one is taken to be long."""
+    monkeypatch.setattr(conftest, "known_costs", lambda: {"a.py": 3, "a.py::day": 5, "a.py::nightly": 900})
+    assert conftest.cost_of_files(["a.py::day", "a.py::short", "b.py::one", "b.py::two"]) == {
+        "a.py": 3 + 5, "b.py": conftest.UNKNOWN_S}
