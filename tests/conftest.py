@@ -98,6 +98,7 @@ def pytest_addoption(parser):
 def pytest_configure(config):
     config.addinivalue_line("markers", "nightly(what): runs in make test-all; @what nothing else would notice")
     config.addinivalue_line("markers", "exact: under icount an instruction takes 1 ns, not 8")
+    config.addinivalue_line("markers", "coarse: under icount an instruction takes 32 ns, not 8")
     config.addinivalue_line("markers", "sampled(s, what): of its parameters, as many as @s CPU seconds suffice for run "
                             "every day, drawn by the commit")
     if not hasattr(config, "workerinput"):

@@ -3,7 +3,8 @@
 
 Without icount=True a machine runs as fast as it can, with real concurrency, and a test must not look at times.
 With icount=True times are exact, and an instruction takes 8 ns: a second has an eighth of the instructions, and takes
-an eighth of the host's time. In a test marked "exact", which judges what the kernel's own work costs, it takes 1 ns.
+an eighth of the host's time. In a test marked "exact", which judges what the kernel's own work costs, it takes 1 ns; in
+one marked "coarse", which judges shares of long runs, 32 ns: what the kernel does then takes four times as long.
 """
 
 import contextlib
@@ -21,6 +22,7 @@ from fairground.base.settings import make_settings
 from tests.conftest import BUILD, ROOT, spent_s
 
 SHIFT = 3  # of machines with icount: the time of an instruction is 2^SHIFT ns
+SHIFTS = {"exact": 0, "coarse": 5}  # of tests with these marks, the first that there is
 # The shell goes to the control groups of version 1. Those of version 2 are at /sys/fs/cgroup.
 V1 = "mkdir /cg; mount -t cgroup -o cpu cgroup /cg; cd /cg; "
 TIMEOUT_S = 900  # this only ends machines that hang: the slowest test takes 30 s of a host that has nothing else to do
@@ -66,7 +68,7 @@ def dynamic_program(path, most=8):
 @pytest.fixture
 def boot(request, record_property):
     """boot(cmd, cpus=4, icount=False, ...) runs cmd and returns the Outcome."""
-    shift = 0 if request.node.get_closest_marker("exact") else SHIFT
+    shift = next((SHIFTS[mark] for mark in SHIFTS if request.node.get_closest_marker(mark)), SHIFT)
 
     def run(cmd="", **how):
         if how.get("icount"):

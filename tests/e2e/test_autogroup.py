@@ -7,6 +7,8 @@ import pytest
 
 from tests.e2e.conftest import V1
 
+pytestmark = pytest.mark.coarse
+
 SWITCH = "/proc/sys/kernel/sched_autogroup_enabled"
 INVALID, DENIED, AGAIN = "Invalid argument", "Operation not permitted", "Resource temporarily unavailable"
 # Prints what is in a session of its own: its file, then what the command says.

@@ -5,6 +5,9 @@ import re
 
 import pytest
 
+from tests.e2e.conftest import SHIFT
+
+pytestmark = pytest.mark.coarse
 WEIGHT = {-20: 88761, -10: 9548, -5: 3121, 0: 1024, 5: 335, 10: 110, 15: 36, 19: 15}  # sched_prio_to_weight
 HOG = re.compile(r"^ *\d+ +(-?\d+) +[\d.]+ +([\d.]+) +([\d.]+) .* (\d+) +([\d.]+) +([\d.]+|-)$", re.MULTILINE)
 
@@ -35,7 +38,7 @@ def test_three_hogs_for_ten_seconds(guest):
 @pytest.mark.parametrize("hz, tick_ms", [(100, 10), (250, 4), (1000, 1)])
 def test_a_turn_is_a_whole_number_of_ticks(guest, hz, tick_ms):
     """Two equal hogs: a CFS slice of 3 ms ends at the first tick that finds more than 3 ms gone."""
-    text = guest("hog -N 0,0 -a 0 -t 1s", cpus=1, icount=True, hz=hz)
+    text = guest("hog -N 0,0 -a 0 -t 1s", cpus=1, icount=True, hz=hz, shift=SHIFT)
     assert f"tick {tick_ms}.000 ms" in text
     turn_ms = (3 // tick_ms + 1) * tick_ms
     for _, cpu_ms, share, preempted, longest, bound in hogs(text):
@@ -53,7 +56,7 @@ def test_renice_moves_the_share(guest):
     """The tour of the README: a hog that is reniced while it runs gives way from then on."""
     text = guest("hog -N 0,0 -a 0 -t 1s & sleep 0.01; "
                  "renice -n 10 -p $(pidof hog | tr ' ' '\\n' | sort -n | tail -n 1) >/dev/null; wait",
-                 cpus=1, icount=True)
+                 cpus=1, icount=True, shift=SHIFT)
     first, second = (share for _, _, share, *_ in hogs(text))
     want = ideal([0, 10])
     assert sorted([first, second]) == pytest.approx(sorted(want.values()), abs=2)

@@ -4,6 +4,8 @@
 import os
 import re
 
+import pytest
+
 from tests.e2e.conftest import ROOT, V1
 from fairground.study import experiment, runs
 from fairground.study.runs import Run
@@ -30,6 +32,7 @@ def shortened(script):
     return script
 
 
+@pytest.mark.coarse
 def test_the_published_script(boot):
     """It runs unchanged except for its length. Its one command that fails also fails on Linux: a directory for a
     file."""
@@ -86,6 +89,7 @@ def test_the_controller_is_there_while_anything_is_guaranteed(guest):
     assert re.findall(r"^\d$", console, re.M) == ["0", "1", "1", "0", "1"]
 
 
+@pytest.mark.coarse
 def test_a_guarantee_is_kept(guest):
     """Half a CPU for a group with 1024 shares beside one of three times as many: without it a quarter. The controller
     swings for some seconds, for it goes by an average over one."""
