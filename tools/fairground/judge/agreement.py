@@ -220,14 +220,19 @@ def alignment(a: Sequence[str], b: Sequence[str], band: int) -> list[dict[int, i
     """
     rows = [{j: EDIT * j for j in range(min(len(b), band) + 1)}]
     for i, x in enumerate(a, 1):
-        above, row = rows[-1], dict[int, int]()
-        for j in range(max(i - band, 0), min(i + band, len(b)) + 1):
-            best = above.get(j, FAR) + EDIT
-            if j:
-                best = min(best, above.get(j - 1, FAR) + EDIT * (x != b[j - 1]), row.get(j - 1, FAR) + EDIT)
-            if is_exchange(a, b, i, j):
-                best = min(best, rows[-2].get(j - 2, FAR) + EXCHANGE)
-            row[j] = best
+        above, row, first = rows[-1], dict[int, int](), max(i - band, 0)
+        before, corner, left = a[i - 2] if i > 1 else None, above.get(first - 1, FAR), FAR
+        for j in range(first, min(i + band, len(b)) + 1):  # most of an agreement's time: no calls but one
+            up = above.get(j, FAR)
+            best = (up if up < left else left) + EDIT
+            if j and x == b[j - 1]:
+                best = corner if corner < best else best
+            elif j:
+                best = corner + EDIT if corner + EDIT < best else best
+                if before == b[j - 1] and is_exchange(a, b, i, j):
+                    best = min(best, rows[-2].get(j - 2, FAR) + EXCHANGE)
+            row[j] = left = best
+            corner = up
         rows.append(row)
     return rows
 
