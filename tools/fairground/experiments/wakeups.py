@@ -24,6 +24,7 @@ def measure(x: Experiment, run: Run) -> Figures:
     nr = len(waits)
     return {"sleepers": len(sleepers), "wakeups": nr, "mean_us": sum(waits) / nr, "p50_us": waits[nr // 2],
             "p99_us": waits[nr * 99 // 100], "max_us": waits[-1],
+            "late_percent": 100 * sum(wait > x.v.late_us for wait in waits) / nr,
             "curve": [waits[nr * i // 1000] for i in range(1000)] + waits[-1:]}
 
 
