@@ -170,8 +170,10 @@ static void check_offline(struct rq *rq)
 	struct fair_queue *q;
 
 	SCHED_CHECK(R9, list_empty(&rq->delayed) && list_empty(&rq->bandwidth.timers));
-	list_for_each(q, &rq->queues, link)
+	list_for_each(q, &rq->queues, link) {
+		SCHED_CHECK(R9, !group_is_delayed(q->owner));
 		SCHED_CHECK(R10, !q->load_contrib && !q->limited && !q->throttled && !q->debt);
+	}
 }
 
 void fair_check(struct rq *rq)
