@@ -156,7 +156,7 @@ struct class_smp_ops {
 
 	/*
 	 * At the end of a switch, if the class has its bit in rq->push: give tasks that wait to
-	 * other CPUs, by rq->handover.
+	 * other CPUs, by rq->handover. NOTICE_TIMER may do that too.
 	 */
 	void (*push)(struct rq *rq);
 };

@@ -54,6 +54,9 @@ static inline u64 earlier(u64 a, u64 b)
 /* Arm the host's timer for the earliest of the runqueue's deadlines. Lock held, on its own CPU. */
 void rq_update_timer(struct rq *rq);
 
+/* Give the tasks that leave @rq's CPU, of rq->handover, to their new ones. Drops the lock. */
+void deliver(struct rq *rq);
+
 /* --- switches and moves (core.c) ------------------------------------------ */
 
 /* Ask @rq's CPU for a switch, unless that is being chosen or was asked for as urgently. */

@@ -82,7 +82,7 @@ struct rq {
 	u64 capacity_orig;	  /* at full speed, of the fastest CPU's; constant */
 	u64 misfit_load;	  /* of the task that runs, if it needs more; 0; also read racily */
 	u64 max_idle_balance_cost;
-	struct list handover; /* TASK_MIGRATING tasks that sched_switch_end() delivers */
+	struct list handover; /* TASK_MIGRATING tasks on their way: see deliver() */
 	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */
 	bool tick_stopped; /* in s->nohz_idle, unless it is isolated */
 	bool nohz_kicked;  /* asked to balance for the idle CPUs */

@@ -152,8 +152,7 @@ struct task *sched_switch_begin(struct sched *s, unsigned cpu, bool preempt)
 
 /* --- the second half ------------------------------------------------------ */
 
-/* Give the tasks that leave this CPU to their new ones. Drops the lock. */
-static void deliver(struct rq *rq)
+void deliver(struct rq *rq)
 {
 	struct list leaving;
 	struct task *t, *next;

@@ -44,7 +44,10 @@ void sched_timer(struct sched *s, unsigned cpu)
 	observe_timer(rq);
 	classes_notify(rq, NOTICE_TIMER);
 	rq_update_timer(rq);
-	rq_unlock(rq);
+	if (unlikely(!list_empty(&rq->handover)))
+		deliver(rq);
+	else
+		rq_unlock(rq);
 }
 
 bool sched_tick_can_stop(struct sched *s, unsigned cpu)

@@ -202,6 +202,16 @@ static u64 dl_next_timer(struct rq *rq)
 	return earlier(earlier(when, budget_ends(rq)), dl_server_next_timer(rq));
 }
 
+/* @t is ready again, here or on the CPU that it goes to. */
+static void note_replenished(struct rq *rq, struct task *t)
+{
+	if (dl_push_replenished(rq, t))
+		return;
+	if (rq->nr_running == 2)
+		sharedq_crowded(rq);
+	check_preempt(rq, t, 0);
+}
+
 static void dl_timer(struct rq *rq)
 {
 	struct dl_rq *dl = dl_of(rq);
@@ -221,9 +231,7 @@ static void dl_timer(struct rq *rq)
 		cbs_replenish(d, rq->clock);
 		tree_in(rq, d, false);
 		class_note_end(&note, rq, t, ACT_replenish, REASON_period_begins);
-		if (rq->nr_running == 2)
-			sharedq_crowded(rq);
-		check_preempt(rq, t, 0);
+		note_replenished(rq, t);
 	}
 }
 

@@ -191,4 +191,9 @@ void dl_ask_others_to_push(struct rq *rq);
 /* Operations of the class. */
 unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
 void dl_push(struct rq *rq);
+/*
+ * True if @t, whose budget is new, leaves for a CPU with less urgent work though it could run here.
+ * Linux 6.12 does that since a single task that does not run yet counts as one that waits.
+ */
+bool dl_push_replenished(struct rq *rq, struct task *t);
 void dl_pull(struct rq *rq, struct task *prev);

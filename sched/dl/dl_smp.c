@@ -8,6 +8,7 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/dl/dl.h"
+#include "sched/fair/core/policy.h"
 #include "sched/observe/class_record.h"
 
 /* Does a ready task wait that could run elsewhere? One that is not the first waits. */
@@ -163,6 +164,28 @@ static struct task *first_movable(struct rq *rq, unsigned cpu)
 	return NULL;
 }
 
+/* Send the waiting @t to the CPU @to, once the lock is dropped. */
+static void hand_over(struct rq *rq, struct task *t, unsigned to)
+{
+	trace_class_move(rq, t, ACT_push, to);
+	detach_task(rq, t, to);
+	list_add_tail(&rq->handover, &t->link);
+}
+
+bool dl_push_replenished(struct rq *rq, struct task *t)
+{
+	int to;
+
+	if (!READ_ONCE(rq->s->fair_policy)->moves_new_budgets || task_running(rq, t) ||
+	    t->nr_allowed == 1 || rq->curr->class->rank == CLASS_dl)
+		return false;
+	to = dl_find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu);
+	if (to < 0 || (unsigned)to == rq->cpu)
+		return false;
+	hand_over(rq, t, (unsigned)to);
+	return true;
+}
+
 /* One at a time: where the next one should go depends on where this one went. */
 void dl_push(struct rq *rq)
 {
@@ -175,9 +198,7 @@ void dl_push(struct rq *rq)
 	to = t ? dl_find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu) : -1;
 	if (to < 0 || (unsigned)to == rq->cpu)
 		return;
-	trace_class_move(rq, t, ACT_push, (unsigned)to);
-	detach_task(rq, t, (unsigned)to);
-	list_add_tail(&rq->handover, &t->link);
+	hand_over(rq, t, (unsigned)to);
 	if (dl_of(rq)->overloaded)
 		resched(rq);
 }

@@ -79,8 +79,9 @@ def test_what_is_refused(guest):
 def test_debians_cyclicdeadline_misses_nothing_beside_hogs(guest, cpus):
     """Four threads with periods of 1 to 2.5 ms, which have 80 % of each CPU together, among hogs.
 
-    EDF on m CPUs meets every deadline of tasks with m - (m - 1) * u together, u being the largest share of one (Goossens,
-    Funk and Baruah 2003): each has what it asked for before the period ends, so none begins later than that leaves.
+    EDF on m CPUs meets every deadline of tasks with m - (m - 1) * u together, u being the largest share of one
+    (Goossens, Funk and Baruah 2003): each has what it asked for before the period ends, so none begins later than that
+    leaves.
     """
     put, files = debian("cyclicdeadline")
     hogs = f"{SPIN} & " * 2 * cpus

@@ -147,38 +147,6 @@ static void judge_yield(struct rq *rq)
 	compare(rq);
 }
 
-/* Budgets that are due are given, and no others. */
-static void judge_timer(struct rq *rq)
-{
-	const struct model *m = model_of(rq);
-	struct dl_task right[JUDGE_TASKS];
-	struct dl_server server = charged_server(rq);
-
-	server_time(&server, rq->clock);
-
-	for (u32 i = 0; i < m->nr; i++) {
-		right[i] = *dl_part_seen(m->place[i].t);
-		if (m->place[i].t == rq->curr)
-			right[i] = charged(rq);
-		if (right[i].throttled && ahead(rq->clock, right[i].replenish_at) >= 0)
-			replenish(&right[i], rq->clock);
-	}
-	court_of(rq->s)->nr_calls++;
-	own_dl(rq)->notice(rq, NOTICE_TIMER);
-	compare_server(rq, &server);
-	for (u32 i = 0; i < m->nr; i++)
-		compare_task(m->place[i].t, &right[i]);
-	compare(rq);
-}
-
-static void judge_notice(struct rq *rq, enum class_notice notice)
-{
-	if (notice == NOTICE_TIMER)
-		judge_timer(rq);
-	else
-		own_dl(rq)->notice(rq, notice);
-}
-
 static void judge_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
 	struct dl_task d = *dl_part_seen(t);
@@ -245,6 +213,59 @@ static u64 best_cpus(const struct rq *from, const struct task *t, u64 deadline)
 			deadline = earliest(rq)->deadline;
 	}
 	return best;
+}
+
+/*
+ * Under 6.12's rules who got a new budget leaves for less urgent work, unless it, or another
+ * of this class, runs here. Nobody else leaves at a timer.
+ */
+static void judge_place(const struct rq *rq, const struct task *t, bool renewed)
+{
+	u64 deadline = dl_part_seen(t)->deadline;
+	bool may = renewed && READ_ONCE(rq->s->fair_policy)->moves_new_budgets && t != rq->curr &&
+		   rq->curr->class->rank != CLASS_dl && can_move(t);
+
+	if (model_index(model_of(rq), t) == model_of(rq)->nr)
+		JUDGE_URGENT(may && less_urgent(rq->s->rq_of[t->cpu], CLASS_dl, deadline),
+			     "dl: leaves at a timer");
+	else
+		JUDGE_URGENT(!may || !best_cpus(rq, t, deadline), "dl: stays at a timer");
+}
+
+/* Budgets that are due are given, and no others. */
+static void judge_timer(struct rq *rq)
+{
+	const struct model before = *model_of(rq);
+	struct dl_task right[JUDGE_TASKS];
+	struct dl_server server = charged_server(rq);
+	bool due[JUDGE_TASKS];
+
+	server_time(&server, rq->clock);
+
+	for (u32 i = 0; i < before.nr; i++) {
+		right[i] = *dl_part_seen(before.place[i].t);
+		if (before.place[i].t == rq->curr)
+			right[i] = charged(rq);
+		due[i] = right[i].throttled && ahead(rq->clock, right[i].replenish_at) >= 0;
+		if (due[i])
+			replenish(&right[i], rq->clock);
+	}
+	court_of(rq->s)->nr_calls++;
+	own_dl(rq)->notice(rq, NOTICE_TIMER);
+	compare_server(rq, &server);
+	for (u32 i = 0; i < before.nr; i++) {
+		compare_task(before.place[i].t, &right[i]);
+		judge_place(rq, before.place[i].t, due[i]);
+	}
+	compare(rq);
+}
+
+static void judge_notice(struct rq *rq, enum class_notice notice)
+{
+	if (notice == NOTICE_TIMER)
+		judge_timer(rq);
+	else
+		own_dl(rq)->notice(rq, notice);
 }
 
 static bool judge_preempts(struct rq *rq, struct task *woken, unsigned flags)

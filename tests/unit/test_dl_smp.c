@@ -8,6 +8,7 @@
 #include "lib/errno.h"
 #include "sched/dl/dl.h"
 #include "smp.h"
+#include "swap.h"
 
 static bool runs(struct machine *m, const struct task *t)
 {
@@ -390,6 +391,39 @@ static void expect_move(struct machine *m, enum class_act act, const struct task
 	m->nr_trace = 0;
 }
 
+/* On a CPU that runs a fair task or nothing, under each rule: may it go, does it? */
+static void a_new_budget_may_be_spent_elsewhere(void **state)
+{
+	static const struct {
+		const char *policy;
+		bool pinned, goes;
+	} cases[] = { { "cfs", false, false }, { "eevdf", false, true }, { "eevdf", true, false } };
+
+	(void)state;
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
+		struct machine *m = machine_timed(2, 1000);
+		struct task *t = spawn_dl(m, "t", 1 * MS, 10 * MS, 0);
+		unsigned here = t->cpu;
+
+		set_tunable(m, "sched_rt_runtime_us", "-1"); /* or none may be pinned */
+		swap(m, cases[i / 2].policy);
+		if (cases[i / 2].pinned)
+			allow(m, t, cpumask_of(here));
+		if (i % 2)
+			allow(m, spawn_nice(m, "fair", 0), cpumask_of(here));
+		settle(m);
+		assert_ptr_equal(running(m, here), t);
+		advance(m, 2 * MS);
+		assert_true(dl_part(t)->throttled);
+		advance(m, 9 * MS);
+		assert_false(dl_part(t)->throttled);
+		assert_int_equal(t->cpu, cases[i / 2].goes ? 1 - here : here);
+		assert_true(runs(m, t));
+		sched_check(m->s);
+		machine_free(m);
+	}
+}
+
 /* Each push and each pull is told, once, with the task and the CPU that it goes to. */
 static void every_move_is_recorded(void **state)
 {
@@ -432,6 +466,7 @@ int main(void)
 		cmocka_unit_test(a_choice_says_whether_there_was_one),
 		cmocka_unit_test(who_joins_behind_another_asks_for_a_switch),
 		cmocka_unit_test(who_gets_less_urgent_asks_those_with_too_much),
+		cmocka_unit_test(a_new_budget_may_be_spent_elsewhere),
 		cmocka_unit_test(every_move_is_recorded),
 	};
 

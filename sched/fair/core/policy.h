@@ -162,6 +162,8 @@ struct fair_policy {
 	bool guess_in_load_units;
 	/* The time from one report of a queue's load to its group until the next, at least. */
 	u32 load_pause_ns;
+	/* A deadline task whose budget is new may go to another CPU at once (dl/dl_smp.c). */
+	bool moves_new_budgets;
 
 	/* Order of the timeline: TIMELINE_KEY() of a virtual time, smallest first. */
 	size_t key;
