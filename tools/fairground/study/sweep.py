@@ -281,7 +281,7 @@ def kernel_of(settings: Settings) -> Host:
         qemu = machine.qemu.name
     files = {os.path.basename(path): Path(path).read_bytes() for path in (settings.kernel, settings.initramfs)}
     how = [qemu.encode(), Path(sweep_kernel.__file__).read_bytes()]
-    built = expect(r"Fairground (\S+) +x86_64", files["fairground.elf"].decode("latin-1"))[1]
+    built = expect(r"Fairground (.{24}) x86_64", files["fairground.elf"].decode("latin-1"))[1]
     return Host(files, digest_of(b"".join([*files.values(), *how]), built))
 
 
