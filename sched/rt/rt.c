@@ -87,6 +87,9 @@ static void rt_enqueue(struct rq *rq, struct task *t, unsigned flags)
 {
 	struct rt_queue *rt = rt_of(rq);
 
+	/* A new task may have come from another class after that one's join. */
+	if (flags & ENQUEUE_INITIAL)
+		rt_part(t)->time_slice = rr_slice_ticks(rq->s);
 	if (likely(!keeps_place(flags)))
 		list_in(rt, t, flags & ENQUEUE_HEAD);
 	rt->nr_running++;

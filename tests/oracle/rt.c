@@ -211,6 +211,8 @@ static void judge_enqueue(struct rq *rq, struct task *t, unsigned flags)
 	bool changed = (flags & QUEUE_RESTORE) && parted->t == t;
 
 	court_of(rq->s)->nr_calls++;
+	if (flags & ENQUEUE_INITIAL)
+		*slice_of(rq->s, t) = full_slice(rq->s);
 	own_rt(rq)->enqueue(rq, t, flags);
 	if (!changed || !parted->kept) {
 		JUDGE_URGENT(model_index(m, t) == m->nr, "rt: a task enters twice");
