@@ -210,6 +210,8 @@ static inline void finish_delayed(struct rq *rq, struct task *t)
  */
 void detach_task(struct rq *from, struct task *t, unsigned to);
 void attach_task(struct sched *s, struct task *t);
+/* detach_task() of @t, which deliver() queues on @to when it drops the lock of @from. */
+void hand_over(struct rq *from, struct task *t, unsigned to);
 /* The same with the lock of the destination @rq held, and without a preemption check. */
 void attach_locked(struct rq *rq, struct task *t);
 /* Have the running task of @rq (locked) leave for @to at the next switch. */

@@ -94,6 +94,12 @@ void detach_task(struct rq *from, struct task *t, unsigned to)
 	set_task_cpu(from, t, to);
 }
 
+void hand_over(struct rq *from, struct task *t, unsigned to)
+{
+	detach_task(from, t, to);
+	list_add_tail(&from->handover, &t->link);
+}
+
 void attach_task(struct sched *s, struct task *t)
 {
 	struct rq *rq = task_rq_lock(s, t);

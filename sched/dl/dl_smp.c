@@ -164,14 +164,6 @@ static struct task *first_movable(struct rq *rq, unsigned cpu)
 	return NULL;
 }
 
-/* Send the waiting @t to the CPU @to, once the lock is dropped. */
-static void hand_over(struct rq *rq, struct task *t, unsigned to)
-{
-	trace_class_move(rq, t, ACT_push, to);
-	detach_task(rq, t, to);
-	list_add_tail(&rq->handover, &t->link);
-}
-
 bool dl_push_replenished(struct rq *rq, struct task *t)
 {
 	int to;
@@ -182,6 +174,7 @@ bool dl_push_replenished(struct rq *rq, struct task *t)
 	to = dl_find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu);
 	if (to < 0 || (unsigned)to == rq->cpu)
 		return false;
+	trace_class_move(rq, t, ACT_push, (unsigned)to);
 	hand_over(rq, t, (unsigned)to);
 	return true;
 }
@@ -198,6 +191,7 @@ void dl_push(struct rq *rq)
 	to = t ? dl_find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu) : -1;
 	if (to < 0 || (unsigned)to == rq->cpu)
 		return;
+	trace_class_move(rq, t, ACT_push, (unsigned)to);
 	hand_over(rq, t, (unsigned)to);
 	if (dl_of(rq)->overloaded)
 		resched(rq);

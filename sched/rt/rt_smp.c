@@ -135,8 +135,7 @@ void rt_push(struct rq *rq)
 	if (to < 0)
 		return;
 	trace_class_move(rq, t, ACT_push, (unsigned)to);
-	detach_task(rq, t, (unsigned)to);
-	list_add_tail(&rq->handover, &t->link);
+	hand_over(rq, t, (unsigned)to);
 	if (rt_one_waits(rq) && rt->nr_movable)
 		resched(rq);
 }
