@@ -258,19 +258,29 @@ static u64 loops_of(struct rtapp_file *f, json_value object, s64 usual)
 	return loops < 0 ? LOOP_FOREVER : (u64)loops;
 }
 
+/* Does @object have the key before @key, too? */
+static bool is_repeated(const struct rtapp_file *f, json_value object, json_value key)
+{
+	char *name = json_text(&f->json, key);
+	bool repeated = json_find(&f->json, object, name) != json_member(key);
+
+	free(name);
+	return repeated;
+}
+
 /* Of two equal keys, rt-app's parser would keep one and forget the other. */
 static void check_unique(struct rtapp_file *f, json_value object)
 {
 	json_value key = 0;
 
 	while ((key = json_next(&f->json, object, key))) {
-		char *name = json_text(&f->json, key);
+		const char *name;
 
-		if (json_find(&f->json, object, name) != json_member(key))
-			json_error(&f->json, key,
-				   "the key \"%s\" is here twice: give it a suffix, as %s1", name,
-				   name);
-		free(name);
+		if (!is_repeated(f, object, key))
+			continue;
+		name = json_text(&f->json, key);
+		json_error(&f->json, key, "the key \"%s\" is here twice: give it a suffix, as %s1",
+			   name, name);
 	}
 }
 
@@ -284,14 +294,14 @@ static void note_repeated(struct rtapp_file *f, json_value object, bool is_task)
 	json_value key = 0;
 
 	while ((key = json_next(&f->json, object, key))) {
-		char *name = json_text(&f->json, key);
+		char *name;
 
-		if (json_find(&f->json, object, name) == json_member(key))
-			(void)0;
-		else if (rtapp_is_property(f, key, is_task))
+		if (!is_repeated(f, object, key))
+			continue;
+		name = json_text(&f->json, key);
+		if (rtapp_is_property(f, key, is_task))
 			json_error(&f->json, key, "the key \"%s\" is here twice", name);
-		else
-			MEND(f, key, "the key \"%s\" is here twice; both count", name);
+		MEND(f, key, "the key \"%s\" is here twice; both count", name);
 		free(name);
 	}
 }
