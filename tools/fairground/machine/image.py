@@ -25,6 +25,7 @@ from ..base.expect import expect
 from ..base.printable import printable
 
 IMAGE_PA = 0x7000
+COMMIT = r"Fairground (.{24}) x86_64"  # in an image and its traces: the name, filled up with blanks
 IMAGE = struct.Struct("<8sIIQQQQQQ")
 RING = struct.Struct("<15Q")
 RING_STRIDE = 128
@@ -305,3 +306,8 @@ def memory_file(path: str) -> Read:
         return ram[offset:offset + length]
 
     return read
+
+
+def commit_in(data: bytes) -> bytes:
+    """The name of the commit, with its blanks, in @data, a kernel or what it recorded."""
+    return expect(COMMIT, data.decode("latin-1"))[1].encode("latin-1")

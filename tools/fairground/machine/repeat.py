@@ -12,7 +12,6 @@ for every ten runs asked for, and reported. If the runs then still disagree, tha
 import argparse
 import hashlib
 import os
-import re
 import sys
 import tempfile
 from collections import Counter
@@ -21,6 +20,7 @@ from collections.abc import Callable
 from .. import result
 from ..base.settings import Settings, UsageError
 from ..trace.trace import convert, memory_directory, with_tracing
+from .image import commit_in
 from .machine import STATUS_PANIC, Machine, Outcome
 
 RUNS = 3  # unless somebody says how many
@@ -36,13 +36,7 @@ def fingerprint(settings: Settings) -> tuple[Outcome, str]:
         convert(ram, out)
         with open(out, "rb") as f:
             left = outcome.console.encode() + f.read()
-    return outcome, hashlib.sha256(without_commit(left)).hexdigest()
-
-
-def without_commit(left: bytes) -> bytes:
-    """All that a run @left without the name of the image's commit: another commit may do the same."""
-    name = re.search(rb"Fairground (.{24}) x86_64", left)
-    return left.replace(name[1], b"") if name else left
+    return outcome, hashlib.sha256(left.replace(commit_in(left), b"")).hexdigest()
 
 
 def repeat(settings: Settings, runs: int,

@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import result
-from ..base.expect import expect
 from ..base.option_values import whole
 from ..base.packages import load
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError
 from ..forms import table
 from ..machine import simulator
+from ..machine.image import commit_in
 from ..machine.machine import Machine, commit
 from ..machine.qemu import QemuError
 from . import sweep_kernel, sweep_worker
@@ -281,7 +281,7 @@ def kernel_of(settings: Settings) -> Host:
         qemu = machine.qemu.name
     files = {os.path.basename(path): Path(path).read_bytes() for path in (settings.kernel, settings.initramfs)}
     how = [qemu.encode(), Path(sweep_kernel.__file__).read_bytes()]
-    built = expect(r"Fairground (.{24}) x86_64", files["fairground.elf"].decode("latin-1"))[1]
+    built = commit_in(files["fairground.elf"]).decode("latin-1")
     return Host(files, digest_of(b"".join([*files.values(), *how]), built))
 
 
