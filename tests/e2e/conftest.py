@@ -39,7 +39,7 @@ def settings(cmd="", cpus=4, icount=False, timeout=TIMEOUT_S, files=None, ram_fi
     return replace(make_settings(given, build=BUILD, files=files or {}, ram_file=ram_file), append=append)
 
 
-# What a program of checks prints at last, if all of them passed.
+# The last line that a program of checks prints if all of them passed.
 PASSED = re.compile(r"^[1-9]\d* passed, 0 failed$", re.MULTILINE)
 
 

@@ -236,7 +236,7 @@ def test_mistakes_are_named_with_their_line(fails, rtapp, line, text):
     assert fails("--strict --cpus 4", path).startswith(f"{path}:{line}: ")
 
 
-# What files in the world have, and rt-app or its workgen let pass: (file, the notes, runs of its tasks in a second)
+# Mistakes of public files that rt-app or its workgen let pass: (file, the notes, runs of its tasks in a second)
 LOOSE = [
     ('{"global": {"duration": 1, "frag": 1,\n"logstats": true}, "tasks": {"a": {"run": 1000, "sleep": 9000}}}',
      [(1, 'unknown key "frag" is left out'), (2, 'unknown key "logstats" is left out')], {"a": (100, 100)}),
