@@ -29,10 +29,17 @@ ROW = re.compile(r"^\s*hack:(?P<pid>\d+) +\| +(?P<run>[\d.]+) ms \| +(?P<switche
 needs_perf = pytest.mark.skipif(not shutil.which("perf"), reason="perf is not installed")
 
 
+def preempted_in_kernel(events):
+    """The pids of threads that were once preempted amid kernel code. Under preempt=none only cond_resched() does that,
+    in long loops. perf 6.1 does not know the state, R+, and takes such a thread for a sleeping one, on Linux too."""
+    values = [event_values(event) for event in events if event.format.name == "sched_switch"]
+    return {switch["prev_pid"] for switch in values if switch["prev_state"] & 0x100}
+
+
 @needs_perf
 def test_perf_sched_latency_is_make_latency(tmp_path):
-    """perf records in the machine while the tracer does. The two tables agree on each thread that lived in between.
-    Nobody is preempted amid kernel code: of such a state (R+) perf 6.1 knows nothing, on Linux neither."""
+    """perf records in the machine while the tracer does. The two tables agree on each thread that lived in between and
+    was not preempted amid kernel code."""
     put, files = dynamic_program(shutil.which("perf"), most=40)
     ram = str(tmp_path / "ram")
     run = settings(f"{put} export HOME=/root; cd /tmp; set -e; p=/root/perf; "
@@ -50,16 +57,14 @@ def test_perf_sched_latency_is_make_latency(tmp_path):
     for values in (event_values(e) for e in recorded if e.format.name == "sched_stat_runtime"):
         charged_ns[values["pid"]] += values["runtime"]
     states = [(e.pid, event_values(e)["prev_state"]) for e in events if e.format.name == "sched_switch"]
-    assert 0x100 not in {state for _, state in states}
     preempted = collections.Counter(pid for pid, state in states if not state)
     assert preempted.total() > 20
     rows = {int(row["pid"]): row for row in ROW.finditer(outcome.console)}
     first = min(rows)  # perf forked it before it began to record
-    assert len(rows) == 41
-    for pid, row in rows.items():
-        waits = [wait.end - wait.start for wait in ours.waits if wait.pid == pid]
-        if pid == first:
-            continue
+    comparable = rows.keys() - {first} - preempted_in_kernel(events)
+    assert len(rows) == 41 and len(comparable) > 30
+    for pid in comparable:
+        row, waits = rows[pid], [wait.end - wait.start for wait in ours.waits if wait.pid == pid]
         assert len(waits) == int(row["switches"]), (pid, row.group())
         assert abs(sum(waits) / len(waits) / 1e6 - float(row["avg"])) < 0.0011, (pid, row.group())
         assert abs(max(waits) / 1e6 - float(row["max"])) < 0.0011, (pid, row.group())
@@ -103,8 +108,8 @@ for f in p.data map.txt; do echo BEGIN; gzip -c $f | base64; echo END; done"""
 
 @pytest.fixture(scope="module")
 def recording(tmp_path_factory):
-    """A perf.data that perf recorded in the machine, where nobody is preempted amid kernel code: a state that perf 6.1
-    does not know. Beside it, in map.txt, what `perf sched map` printed about it there."""
+    """A perf.data that perf recorded in the machine, where hardly a thread is preempted amid kernel code. Beside it, in
+    map.txt, what `perf sched map` printed about it there."""
     put, files = dynamic_program(shutil.which("perf"), most=40)
     outcome = run_batch(settings(put + RECORDING.replace("\n", "; "), cpus=2, icount=True, mem=1024, files=files,
                                  append="preempt=none"))
@@ -129,7 +134,8 @@ def table_of(text):
 
 @needs_perf
 def test_latency_of_a_perf_data_is_perf_sched_latency(recording):
-    """The same table of the same file, thread by thread. perf cuts times of the clock off after the microsecond."""
+    """The same table of the same file, for each thread that was not preempted amid kernel code. perf cuts times of the
+    clock off after the microsecond."""
     ours = table_of(tool("latency", "--pids", recording).stdout)
     perfs = table_of(subprocess.run(["perf", "sched", "latency", "--force", "-p", "-i", recording], check=True,
                                     stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout)
@@ -138,7 +144,10 @@ def test_latency_of_a_perf_data_is_perf_sched_latency(recording):
         charged_ns[event_values(event)["pid"]] += event_values(event)["runtime"]
     hacks = {name for name in perfs if name.startswith("hack:")}
     assert len(hacks) == 41 and hacks <= set(ours) and sum(perfs[name][1] for name in hacks) > 200
-    for name in hacks:
+    left_out = preempted_in_kernel(TraceFile(recording).events({"sched_switch"}))
+    comparable = {name for name in hacks if int(name.split(":")[1]) not in left_out}
+    assert len(comparable) > 30
+    for name in comparable:
         run_ms, switches, *times = perfs[name]
         assert ours[name][1] == switches, name
         assert all(abs(one - other) < 0.0011 for one, other in zip(ours[name][2:4], times)), (name, ours[name], times)
