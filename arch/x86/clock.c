@@ -204,8 +204,14 @@ static void timer_stop(void)
 		x86_apic_timer_start(0);
 }
 
+/*
+ * A time that has passed is set anew, a little ahead: between two interrupts the CPU gets on, however
+ * late it is. Under gdb with ICOUNT=1 each stop takes it to the next timer, and one stop a tick
+ * would leave it no time for anything but ticks.
+ */
 void arch_timer_set(u64 when_ns)
 {
+	const u64 least_ns = 1000;
 	struct arch_cpu *a = this_cpu()->arch;
 	u64 now;
 
@@ -215,7 +221,9 @@ void arch_timer_set(u64 when_ns)
 		return;
 	}
 	now = arch_clock_ns();
-	timer_start(when_ns > now ? when_ns - now : 0);
+	if (when_ns <= now)
+		a->timer_ns = now + least_ns;
+	timer_start(a->timer_ns - now);
 }
 
 /* The timer's interrupt came: is the requested time reached? If not, wait on. */

@@ -334,12 +334,13 @@ void kernel_timer_interrupt(void)
 	/* First: the tick asks for a switch that is no sign of trouble yet. */
 	if (c->watchdog_ns && c->watchdog_ns <= now)
 		c->watchdog_ns = watchdog_sample(now);
-	if (c->tick_ns && c->tick_ns <= now)
-		tick(c, cpu, now);
+	/* Before the tick, as on Linux: if a period ends now, the tick sees who got runtime. */
 	if (c->sched_ns && c->sched_ns <= now) {
 		c->sched_ns = 0;
 		sched_timer(machine, cpu);
 	}
+	if (c->tick_ns && c->tick_ns <= now)
+		tick(c, cpu, now);
 	if (!rb_is_empty(&c->tree))
 		run_ktimers(c, now);
 	/*

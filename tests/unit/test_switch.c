@@ -290,6 +290,25 @@ static void a_refill_takes_no_cpu_away(void **state)
 	}
 }
 
+/* The CPU whose timer ends a period has its group back at once: a tick may come with the timer. */
+static void a_tick_at_the_end_of_a_period_sees_the_group(void **state)
+{
+	struct limited l = limited_group("cfs");
+	const struct fair_queue *q = &l.tg->cpu[0].queue;
+
+	(void)state;
+	while (!q->throttled)
+		tick(l.m);
+	assert_ptr_equal(l.tg->bandwidth.period.rq, q->rq);
+	do {
+		l.m->now = l.tg->bandwidth.period.at;
+		sched_timer(l.m->s, 0);
+	} while (q->debt);
+	assert_false(q->throttled);
+	assert_task(running(l.m, 0), l.hog[0]);
+	machine_free(l.m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -302,6 +321,7 @@ int main(void)
 		cmocka_unit_test(a_switch_goes_by_the_latest_clock),
 		cmocka_unit_test(a_request_that_may_wait_stops_no_clock),
 		cmocka_unit_test(a_refill_takes_no_cpu_away),
+		cmocka_unit_test(a_tick_at_the_end_of_a_period_sees_the_group),
 	};
 
 	return cmocka_run_group_tests_name("switch", tests, NULL, NULL);

@@ -413,6 +413,7 @@ void bandwidth_timer(struct rq *rq)
 		host_unlock(&pool->lock);
 	}
 	find_next_timer(rq);
+	bandwidth_unthrottle(rq); /* not by a switch: a tick may come first */
 }
 
 /* --- configuration --------------------------------------------------------- */
