@@ -168,7 +168,7 @@ static void fill_spare(struct pass *p, const struct comparison *c)
 static void set_imbalance(struct pass *p, struct comparison *c)
 {
 	struct group_stats *local = &c->local, *busiest = &c->busiest;
-	u64 average = c->capacity ? c->load * CPU_CAPACITY / c->capacity : 0;
+	u64 average = c->capacity ? c->load * CPU_CAPACITY / c->capacity : 0, missing;
 
 	if (busiest->type == GROUP_MISFIT) {
 		if (pass_is_uneven(p))
@@ -187,15 +187,18 @@ static void set_imbalance(struct pass *p, struct comparison *c)
 	}
 	/* Unless it is overloaded, busiest->avg_load is 0, and nothing needs to move. */
 	local->avg_load = average_load(local);
-	if (local->avg_load >= busiest->avg_load || average >= busiest->avg_load) {
+	if (local->avg_load >= busiest->avg_load || local->avg_load >= average) {
 		want(p, MIGRATE_LOAD, 0);
 		return;
 	}
-	/* The excess of busiest over the average, but at most what local lacks to reach it. */
-	want(p, MIGRATE_LOAD,
-	     min((busiest->avg_load - average) * busiest->capacity,
-		 sub_floor0(average, local->avg_load) * local->capacity) /
-		     CPU_CAPACITY);
+	/*
+	 * The excess of busiest over the average, but at most what local lacks to reach it. Where
+	 * others are above the average busiest may be below it: then all that local lacks.
+	 */
+	missing = (average - local->avg_load) * local->capacity;
+	if (average <= busiest->avg_load)
+		missing = min(missing, (busiest->avg_load - average) * busiest->capacity);
+	want(p, MIGRATE_LOAD, missing / CPU_CAPACITY);
 }
 
 /* True if the average loads of two overloaded groups differ clearly. */

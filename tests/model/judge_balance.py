@@ -181,9 +181,10 @@ def amount_of(p: Pass, parts: list[Part], local: Part, busiest: Part) -> tuple[s
     here = mean_load(local.load, local.capacity)
     everywhere = mean_load(sum(part.load for part in parts), sum(part.capacity for part in parts))
     above, below = busiest.avg_load - everywhere, everywhere - here
-    if here >= busiest.avg_load or above <= 0 or below <= 0:
+    if here >= busiest.avg_load or below <= 0:
         return "load", 0
-    return "load", min(above * busiest.capacity, below * local.capacity) // CAPACITY
+    lack = below * local.capacity
+    return "load", (min(above * busiest.capacity, lack) if above >= 0 else lack) // CAPACITY
 
 
 def source_of(p: Pass, rows: list[Runqueue], amount: str, imbalance: int, here: int) -> int:

@@ -161,7 +161,7 @@ static struct wish fill(const struct pass *p, const struct sums *here, const str
 static struct wish wish_of(const struct pass *p, const struct sums *here, const struct sums *far,
 			   const struct sums *all)
 {
-	u64 average = (u64)all->load * 1024 / (u64)all->capacity, most;
+	u64 average = (u64)all->load * 1024 / (u64)all->capacity, most, lack;
 
 	if (far->state == MISFIT)
 		return (struct wish){ MIGRATE_LOAD, far->misfit };
@@ -170,11 +170,13 @@ static struct wish wish_of(const struct pass *p, const struct sums *here, const 
 	if (here->state == SPARE)
 		return fill(p, here, far);
 	most = far->state == OVERLOADED ? mean(far) : 0;
-	if (mean(here) >= most || average >= most)
+	if (mean(here) >= most || mean(here) >= average)
 		return (struct wish){ MIGRATE_LOAD, 0 };
-	return (struct wish){ MIGRATE_LOAD, min((most - average) * (u64)far->capacity,
-						less(average, mean(here)) * (u64)here->capacity) /
-						    1024 };
+	lack = (average - mean(here)) * (u64)here->capacity;
+	/* Below the average itself, the far part has no excess that would be a limit. */
+	if (most >= average)
+		lack = min(lack, (most - average) * (u64)far->capacity);
+	return (struct wish){ MIGRATE_LOAD, lack / 1024 };
 }
 
 /* The runqueue with the most of what is to move; that of an only task does not count. */
