@@ -118,7 +118,8 @@ struct subject {
 	u64 util, estimate;
 	struct clamps clamps;
 	bool clamped, estimates;
-	const struct placement_why *why; /* NULL: it is not recorded */
+	unsigned waker; /* its CPU, whose events all records of the choice are */
+	bool recorded;
 };
 
 static void read_use(struct use *use, const struct rq *rq, const struct subject *of)
@@ -254,11 +255,10 @@ static bool is_near(const struct subject *of, unsigned cpu)
 	return cpumask_test(&of->reach->span->cpus, cpu);
 }
 
-/* All events of a placement are those of the waker's CPU. */
 #define COMMON(of, event)                                                                          \
 	{                                                                                          \
 		EVENT_ID_sched_decision_##event, sizeof(struct event_sched_decision_##event),      \
-			(of)->why->cpu                                                             \
+			(of)->waker                                                                \
 	}
 
 static void record_use(const struct subject *of, const struct rq *rq, const struct use *use,
@@ -333,7 +333,7 @@ static struct estimate estimate_of(const struct subject *of, const struct freq_d
 		count(&e, f->cpu, &use, rq->capacity_orig);
 		if (is_near(of, f->cpu) && task_allowed(t, f->cpu))
 			propose(f->cpu == t->cpu ? &e.last : &e.best, f->cpu, &use);
-		if (of->why)
+		if (of->recorded)
 			record_use(of, rq, &use, e.first);
 	}
 	if (e.best.spare <= e.last.spare)
@@ -341,7 +341,7 @@ static struct estimate estimate_of(const struct subject *of, const struct freq_d
 	e.energy = energy_of(&e, e.most, e.runs);
 	set_energy(&e, &e.last, task_util(t));
 	set_energy(&e, &e.best, task_util(t));
-	if (of->why && e.capacity)
+	if (of->recorded && e.capacity)
 		record_energy(of, &e);
 	return e;
 }
@@ -353,13 +353,13 @@ bool energy_places(struct sched *s, unsigned cpu, const struct task *t)
 }
 
 /* The candidate that adds the least energy so far, how much, and how much the last CPU adds. */
-struct choice {
+struct cheapest {
 	unsigned cpu;
 	u64 least, last;
 };
 
 /* False if the estimate says that the task saves energy: it is good for nothing. */
-static bool weigh(struct choice *c, const struct estimate *e)
+static bool weigh(struct cheapest *c, const struct estimate *e)
 {
 	if (e->last.cpu >= 0) {
 		if (e->last.energy < e->energy)
@@ -379,7 +379,7 @@ static bool weigh(struct choice *c, const struct estimate *e)
 }
 
 /* The rule that decides; the CPU is then @c's, or for all rules but one the last. */
-static enum cpu_rule choose(const struct subject *of, struct choice *c)
+static enum cpu_rule choose(const struct subject *of, struct cheapest *c)
 {
 	const struct freq *freq = of->s->freq;
 
@@ -395,40 +395,38 @@ static enum cpu_rule choose(const struct subject *of, struct choice *c)
 	return c->least < c->last ? CPU_least_energy : CPU_no_saving;
 }
 
-static struct subject subject_of(struct sched *s, const struct task *t, unsigned cpu,
-				 const struct placement_why *why)
+static struct subject subject_of(struct sched *s, const struct task *t, unsigned waker,
+				 bool recorded)
 {
 	return (struct subject){
 		.s = s,
 		.t = t,
-		.reach = domain_of_all_capacities(s, cpu, t->cpu),
+		.reach = domain_of_all_capacities(s, waker, t->cpu),
 		.util = t->fair.avg.util_avg,
 		.estimate = task_util_est(&t->fair),
 		.clamps = { clamp_effective(s, t, SCHED_CLAMP_MIN),
 			    clamp_effective(s, t, SCHED_CLAMP_MAX) },
 		.clamped = READ_ONCE(s->freq->clamped),
 		.estimates = feature(s, FEATURE_UTIL_EST),
-		.why = why,
+		.waker = waker,
+		.recorded = recorded,
 	};
 }
 
-unsigned energy_select(struct rq *rq, struct task *t, unsigned cpu, struct placement_why *why)
+struct choice energy_select(struct rq *rq, struct task *t, unsigned waker)
 {
-	struct choice c = { .cpu = t->cpu, .least = UINT64_MAX, .last = UINT64_MAX };
+	struct cheapest c = { .cpu = t->cpu, .least = UINT64_MAX, .last = UINT64_MAX };
+	bool recorded = traced(rq->s, EVENT_sched_decision_select);
+	struct choice to = { .aim = aim_at(t->cpu, AIM_ran_there) };
 	struct subject of;
-	enum cpu_rule rule;
 
 	/* It has slept: its part of what its CPU has used is less now. */
-	rq->deciding = why;
+	rq->deciding = recorded;
 	update_averages(&t->fair);
 	pelt_update_queue(&rq->fair);
 	rq->deciding = false;
-	of = subject_of(rq->s, t, cpu, why);
-	rule = choose(&of, &c);
-	if (why) {
-		why->aimed = t->cpu;
-		why->aim = AIM_ran_there;
-		why->rule = rule;
-	}
-	return rule == CPU_least_energy ? c.cpu : t->cpu;
+	of = subject_of(rq->s, t, waker, recorded);
+	to.rule = choose(&of, &c);
+	to.cpu = to.rule == CPU_least_energy ? c.cpu : t->cpu;
+	return to;
 }

@@ -20,25 +20,6 @@
 #include "sched/fair/core/pelt.h"
 #include "sched/observe/trace.h"
 
-/*
- * Functions with a @why say by which rule they decided: it is NULL unless the decision is recorded.
- * They are inlined, so that without a record nothing is left of it.
- */
-#define EXPLAINED static inline __attribute__((always_inline))
-
-EXPLAINED void aim_by(struct placement_why *why, enum aim_rule rule)
-{
-	if (why)
-		why->aim = rule;
-}
-
-EXPLAINED unsigned chosen_by(struct placement_why *why, enum cpu_rule rule, unsigned cpu)
-{
-	if (why)
-		why->rule = rule;
-	return cpu;
-}
-
 /* --- is the wakee the waker's partner? ------------------------------------ */
 
 static void record_wakee(struct rq *waker_rq, const struct task *wakee)
@@ -70,23 +51,15 @@ static bool wakes_widely(const struct rq *waker_rq, const struct task *wakee)
 /* --- the waker's CPU or the wakee's? -------------------------------------- */
 
 /* Lab 9, affine_idle: @cpu or @prev, whichever idles or will in a moment; -1: neither does. */
-EXPLAINED int affine_by_idleness(struct sched *s, unsigned cpu, unsigned prev, bool sync,
-				 struct placement_why *why)
+static struct aim affine_by_idleness(struct sched *s, unsigned cpu, unsigned prev, bool sync)
 {
 	bool prev_idles = cpu_is_idle(cpu_rq(s, prev));
 
-	if (cpu_is_idle(cpu_rq(s, cpu)) && shares_llc(s, cpu, prev)) {
-		aim_by(why, prev_idles ? AIM_last_idles : AIM_waker_idles);
-		return prev_idles ? (int)prev : (int)cpu;
-	}
-	if (sync && READ_ONCE(cpu_rq(s, cpu)->nr_running) == 1) {
-		aim_by(why, AIM_waker_sleeps);
-		return (int)cpu;
-	}
-	if (!prev_idles)
-		return -1;
-	aim_by(why, AIM_last_idles);
-	return (int)prev;
+	if (cpu_is_idle(cpu_rq(s, cpu)) && shares_llc(s, cpu, prev))
+		return prev_idles ? aim_at(prev, AIM_last_idles) : aim_at(cpu, AIM_waker_idles);
+	if (sync && READ_ONCE(cpu_rq(s, cpu)->nr_running) == 1)
+		return aim_at(cpu, AIM_waker_sleeps);
+	return prev_idles ? aim_at(prev, AIM_last_idles) : aim_at(-1, AIM_ran_there);
 }
 
 /* Per cent by which the waker's CPU may be loaded more. */
@@ -118,24 +91,22 @@ static bool affine_by_weight(struct sched *s, const struct domain *sd, const str
 	return here < there + sync;
 }
 
-EXPLAINED unsigned wake_affine(struct sched *s, struct domain *sd, const struct task *t,
-			       unsigned cpu, unsigned prev, bool sync, struct placement_why *why)
+static struct aim wake_affine(struct sched *s, struct domain *sd, const struct task *t,
+			      unsigned cpu, unsigned prev, bool sync)
 {
-	int target = -1;
+	struct aim to = aim_at(-1, AIM_ran_there);
 
-	if (why)
-		why->bias_pct = affine_bias(s, sd);
 	if (feature(s, FEATURE_WA_IDLE))
-		target = affine_by_idleness(s, cpu, prev, sync, why);
-	if (target < 0 && feature(s, FEATURE_WA_WEIGHT) &&
-	    affine_by_weight(s, sd, t, cpu, prev, sync)) {
-		aim_by(why, AIM_waker_lighter);
-		target = (int)cpu;
-	}
-	if (target < 0)
-		return prev;
-	sd->ttwu_move_affine += schedstats(s) && (unsigned)target == cpu;
-	return (unsigned)target;
+		to = affine_by_idleness(s, cpu, prev, sync);
+	if (to.cpu < 0 && feature(s, FEATURE_WA_WEIGHT) &&
+	    affine_by_weight(s, sd, t, cpu, prev, sync))
+		to = aim_at(cpu, AIM_waker_lighter);
+	if (to.cpu < 0)
+		to = aim_at(prev, AIM_ran_there);
+	else
+		sd->ttwu_move_affine += schedstats(s) && (unsigned)to.cpu == cpu;
+	to.bias_pct = affine_bias(s, sd);
+	return to;
 }
 
 /* --- an idle CPU that shares the cache ------------------------------------ */
@@ -234,21 +205,11 @@ static int scan_core_of(struct sched *s, const struct task *t, unsigned prev)
 	return -1;
 }
 
-EXPLAINED int idle_cpu_near(struct sched *s, const struct task *t, unsigned prev, unsigned target,
-			    struct placement_why *why)
+static int scan_llc(struct sched *s, const struct task *t, unsigned prev, unsigned target)
 {
 	const struct rq *rq = cpu_rq(s, target);
-	const struct domain *uneven = uneven_around(s, target);
 	struct group *llc;
 
-	if (unlikely(uneven)) {
-		bool fits = false;
-		int cpu = fit_idle_cpu(s, uneven, t, target, &fits);
-
-		chosen_by(why, fits ? CPU_free_and_fits : CPU_most_capacity, target);
-		return cpu;
-	}
-	chosen_by(why, CPU_free_in_cache, target);
 	if (!rq->llc)
 		return -1;
 	llc = rq->llc->span;
@@ -265,24 +226,33 @@ EXPLAINED int idle_cpu_near(struct sched *s, const struct task *t, unsigned prev
 	return scan_cpus(s, t, llc, target);
 }
 
+static struct choice idle_cpu_near(struct sched *s, const struct task *t, unsigned prev,
+				   unsigned target)
+{
+	const struct domain *uneven = uneven_around(s, target);
+	bool fits = false;
+	int cpu;
+
+	if (likely(!uneven))
+		return chosen(scan_llc(s, t, prev, target), CPU_free_in_cache);
+	cpu = fit_idle_cpu(s, uneven, t, target, &fits);
+	return chosen(cpu, fits ? CPU_free_and_fits : CPU_most_capacity);
+}
+
 int fair_idle_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target)
 {
-	return idle_cpu_near(s, t, prev, target, NULL);
+	return idle_cpu_near(s, t, prev, target).cpu;
 }
 
 /* An idle CPU near @target, or -1: neither @target, @prev nor the recently used CPU is free. */
-EXPLAINED int search(struct sched *s, const struct task *t, unsigned prev, unsigned target,
-		     struct placement_why *why)
+static struct choice search(struct sched *s, const struct task *t, unsigned prev, unsigned target)
 {
 	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
 	int found = -1;
 
-	chosen_by(why, CPU_policy_chose, target);
 	if (unlikely(t->group))
 		found = policy->select_cpu(s, t, prev, target);
-	if (found >= 0)
-		return found;
-	return idle_cpu_near(s, t, prev, target, why);
+	return found >= 0 ? chosen(found, CPU_policy_chose) : idle_cpu_near(s, t, prev, target);
 }
 
 /* SIS_NODE: search behind the other caches of the node too, starting after the target's cache. */
@@ -324,31 +294,27 @@ static int scan_machine(struct sched *s, const struct task *t, unsigned target)
 }
 
 /* Lab 9, idle_sibling: a free one of @target, @prev, the CPU before, and those around @target. */
-EXPLAINED unsigned select_idle_sibling(struct sched *s, struct task *t, unsigned prev,
-				       unsigned target, struct placement_why *why)
+static struct choice select_idle_sibling(struct sched *s, struct task *t, unsigned prev,
+					 unsigned target)
 {
 	unsigned recent = t->recent_used_cpu;
-	int found;
+	struct choice found;
 
 	if (task_allowed(t, target) && suits(s, t, target))
-		return chosen_by(why, CPU_aim_free, target);
+		return chosen(target, CPU_aim_free);
 	if (prev != target && shares_llc(s, prev, target) && task_allowed(t, prev) &&
 	    suits(s, t, prev))
-		return chosen_by(why, CPU_last_free, prev);
+		return chosen(prev, CPU_last_free);
 	t->recent_used_cpu = prev;
 	if (recent != prev && recent != target && shares_llc(s, recent, target) &&
 	    may_run(s, t, recent) && suits(s, t, recent))
-		return chosen_by(why, CPU_recent_free, recent);
-	found = search(s, t, prev, target, why);
-	if (found < 0 && feature(s, FEATURE_SIS_NODE)) {
-		chosen_by(why, CPU_free_in_node, target);
-		found = scan_node(s, t, prev, target);
-	}
-	if (found < 0 && feature(s, FEATURE_SIS_MACHINE)) {
-		chosen_by(why, CPU_free_in_machine, target);
-		found = scan_machine(s, t, target);
-	}
-	return found >= 0 ? (unsigned)found : chosen_by(why, CPU_none_free, target);
+		return chosen(recent, CPU_recent_free);
+	found = search(s, t, prev, target);
+	if (found.cpu < 0 && feature(s, FEATURE_SIS_NODE))
+		found = chosen(scan_node(s, t, prev, target), CPU_free_in_node);
+	if (found.cpu < 0 && feature(s, FEATURE_SIS_MACHINE))
+		found = chosen(scan_machine(s, t, target), CPU_free_in_machine);
+	return found.cpu >= 0 ? found : chosen(target, CPU_none_free);
 }
 
 /* --- the least loaded CPU ------------------------------------------------- */
@@ -486,11 +452,12 @@ static unsigned find_idlest_cpu(struct sched *s, struct domain *sd, const struct
 
 /* --- the operation -------------------------------------------------------- */
 
-EXPLAINED unsigned select_waking(struct sched *s, struct task *t, unsigned cpu, bool sync,
-				 struct placement_why *why)
+static struct choice select_waking(struct sched *s, struct task *t, unsigned cpu, bool sync)
 {
 	struct rq *waker_rq = cpu_rq(s, cpu);
-	unsigned prev = t->cpu, target = prev;
+	unsigned prev = t->cpu;
+	struct aim aim = aim_at(prev, AIM_ran_there);
+	struct choice to;
 	struct domain *sd;
 
 	if (task_allowed(t, cpu) && cpu != prev && !wakes_widely(waker_rq, t)) {
@@ -498,76 +465,78 @@ EXPLAINED unsigned select_waking(struct sched *s, struct task *t, unsigned cpu, 
 			if (!(sd->flags & SD_WAKE_AFFINE) || !cpumask_test(&sd->span->cpus, prev))
 				continue;
 			sd->ttwu_wake_remote += schedstats(s);
-			target = wake_affine(s, sd, t, cpu, prev, sync, why);
+			aim = wake_affine(s, sd, t, cpu, prev, sync);
 			break;
 		}
 	}
-	if (why)
-		why->aimed = target;
 	if (unlikely(waker_rq->uneven))
 		pelt_catch_up(&t->fair);
-	return select_idle_sibling(s, t, prev, target, why);
+	to = select_idle_sibling(s, t, prev, (unsigned)aim.cpu);
+	to.aim = aim;
+	return to;
 }
 
-EXPLAINED unsigned select_spreading(struct sched *s, struct task *t, unsigned cpu, unsigned reason,
-				    struct placement_why *why)
+static struct choice select_spreading(struct sched *s, struct task *t, unsigned cpu,
+				      unsigned reason)
 {
 	struct domain *sd, *widest = NULL;
-	unsigned to;
+	struct choice to;
 
 	for_each_domain(sd, cpu_rq(s, cpu)) {
 		if (!(sd->flags & reason))
 			break;
 		widest = sd;
 	}
-	if (why)
-		why->aimed = cpu;
-	aim_by(why, AIM_made_there);
-	to = find_idlest_cpu(s, widest, t, cpu, reason);
-	return chosen_by(why, to == cpu ? CPU_none_idler : CPU_idlest, to);
+	to = chosen(find_idlest_cpu(s, widest, t, cpu, reason), CPU_idlest);
+	if ((unsigned)to.cpu == cpu)
+		to.rule = CPU_none_idler;
+	to.aim = aim_at(cpu, AIM_made_there);
+	return to;
 }
 
 /* @by_energy: energy decides, if it did when the question was asked. */
-EXPLAINED unsigned select_any(struct rq *rq, struct task *t, unsigned cpu, unsigned reason,
-			      bool by_energy, struct placement_why *why)
+static struct choice choose_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason,
+				bool by_energy)
 {
 	struct sched *s = rq->s;
-	unsigned to;
+	struct choice to;
 
 	if (reason & SELECT_WAKE)
 		record_wakee(cpu_rq(s, cpu), t);
 	if (unlikely(by_energy))
-		to = energy_select(rq, t, cpu, why);
+		to = energy_select(rq, t, cpu);
 	else if (reason & SELECT_WAKE)
-		to = select_waking(s, t, cpu, reason & SELECT_SYNC, why);
+		to = select_waking(s, t, cpu, reason & SELECT_SYNC);
 	else
-		to = select_spreading(s, t, cpu, reason & (SELECT_FORK | SELECT_EXEC), why);
-	if (likely(may_run(s, t, to)))
-		return to;
-	return chosen_by(why, CPU_only_allowed, any_allowed_cpu(s, t));
+		to = select_spreading(s, t, cpu, reason & (SELECT_FORK | SELECT_EXEC));
+	if (unlikely(!may_run(s, t, (unsigned)to.cpu))) {
+		to.cpu = any_allowed_cpu(s, t);
+		to.rule = CPU_only_allowed;
+	}
+	return to;
 }
 
-static __attribute__((noinline)) unsigned select_recorded(struct rq *rq, struct task *t,
-							  unsigned cpu, unsigned reason,
-							  bool by_energy)
+static __noinline struct choice choose_recorded(struct rq *rq, struct task *t, unsigned cpu,
+						unsigned reason, bool by_energy)
 {
-	struct placement_why why = {
-		.cpu = cpu,
+	const struct placement before = {
+		.waker = cpu,
 		.reason = reason,
 		.last = t->cpu,
 		.recent = t->recent_used_cpu,
 		.load = task_load(t),
 	};
 	struct run run __uninitialized;
+	struct choice to;
 
 	/* Energy's records come first: nothing else is traced between those of the CPUs. */
 	if (by_energy)
-		why.chosen = select_any(rq, t, cpu, reason, true, &why);
+		to = choose_cpu(rq, t, cpu, reason, true);
 	placement_record_begin(&run, rq->s, t, cpu);
 	if (!by_energy)
-		why.chosen = select_any(rq, t, cpu, reason, false, &why);
-	placement_record_end(&run, rq->s, t, &why);
-	return why.chosen;
+		to = choose_cpu(rq, t, cpu, reason, false);
+	placement_record_end(&run, rq->s, t, &before, to);
+	return to;
 }
 
 unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
@@ -579,6 +548,6 @@ unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned r
 		return t->cpu;
 	by_energy = unlikely(rq->uneven) && (reason & SELECT_WAKE) && energy_places(rq->s, cpu, t);
 	if (unlikely(traced(rq->s, EVENT_sched_decision_select)))
-		return select_recorded(rq, t, cpu, reason, by_energy);
-	return select_any(rq, t, cpu, reason, by_energy, NULL);
+		return (unsigned)choose_recorded(rq, t, cpu, reason, by_energy).cpu;
+	return (unsigned)choose_cpu(rq, t, cpu, reason, by_energy).cpu;
 }

@@ -14,7 +14,7 @@ static const struct run_kind cpus_kind = { EVENT_ID_sched_decision_cpu,
 					   sizeof(struct event_sched_decision_cpu),
 					   sizeof(struct event_sched_decision_select) };
 
-STATIC_ASSERT(CPU_MAX <= 65536, "the number of a CPU fits the u16 of a row");
+STATIC_ASSERT(CPU_MAX <= 32767, "the number of a CPU, or -1, fits struct choice");
 
 /* Fills in @row, all but `common`. */
 static __inlined void put_cpu(struct event_sched_decision_cpu *row, const struct rq *rq,
@@ -74,8 +74,7 @@ static __inlined bool is_as_it_was(const struct rq *rq, const struct event_sched
 {
 	u32 nr = READ_ONCE(rq->nr_running);
 
-	if (nr != row->nr_running || cpu_load(rq) != row->load ||
-	    cpu_capacity(rq) != row->capacity)
+	if (nr != row->nr_running || cpu_load(rq) != row->load || cpu_capacity(rq) != row->capacity)
 		return false;
 	if (nr ? nr == READ_ONCE(rq->fair.tasks.nr_idle) : READ_ONCE(rq->curr) == rq->idle)
 		return row->flags & DECISION_CPU_FREE;
@@ -104,7 +103,7 @@ static u32 scan_limit(const struct sched *s, const struct rq *rq)
 }
 
 void placement_record_end(const struct run *run, struct sched *s, const struct task *t,
-			  const struct placement_why *why)
+			  const struct placement *before, struct choice to)
 {
 	struct event_sched_decision_select *d =
 		run_record(run, &cpus_kind, EVENT_ID_sched_decision_select);
@@ -117,19 +116,19 @@ void placement_record_end(const struct run *run, struct sched *s, const struct t
 	nr = run_nr(run, &cpus_kind);
 	__builtin_memcpy(d->comm, t->comm, TASK_COMM_LEN);
 	d->pid = t->pid;
-	d->why = why->reason;
-	d->waker = (u16)why->cpu;
-	d->last = (u16)why->last;
-	d->recent = (u16)why->recent;
-	d->aimed = (u16)why->aimed;
-	d->chosen = (u16)why->chosen;
+	d->why = before->reason;
+	d->waker = (u16)before->waker;
+	d->last = (u16)before->last;
+	d->recent = (u16)before->recent;
+	d->aimed = (u16)to.aim.cpu;
+	d->chosen = (u16)to.cpu;
 	d->nr_cpus = (u16)cpumask_weight(&s->online);
 	d->nr_rows = (u16)(run->nr_rows + nr);
-	d->aim = (u8)why->aim;
-	d->rule = (u8)why->rule;
-	d->scan = scan_limit(s, cpu_rq(s, why->aimed));
-	d->bias_pct = why->bias_pct;
-	d->load = why->load;
+	d->aim = to.aim.rule;
+	d->rule = to.rule;
+	d->scan = scan_limit(s, cpu_rq(s, (unsigned)to.aim.cpu));
+	d->bias_pct = to.aim.bias_pct;
+	d->load = before->load;
 	d->util = (u32)task_util(t);
 	d->least = clamped ? (u16)clamp_effective(s, t, SCHED_CLAMP_MIN) : 0;
 	d->most = clamped ? (u16)clamp_effective(s, t, SCHED_CLAMP_MAX) : CPU_CAPACITY;

@@ -12,6 +12,7 @@
 #include "speeds.h"
 
 #define NR_CPUS 6
+#define EVENTS	(ENERGY_DECISION_EVENTS | BIT(EVENT_sched_decision_select))
 
 /* The tables of both types, as lib/opp.c has them: MHz, and power of a CPU. */
 struct domain_desc {
@@ -245,22 +246,21 @@ static void judge(const struct question *q, enum cpu_rule rule)
 
 static enum cpu_rule ask(struct question *q)
 {
-	struct placement_why why = { .cpu = 0 };
 	struct rq *rq = rq_of(q->m, q->t->cpu);
 	struct answer right;
-	unsigned cpu;
+	struct choice to;
 
 	draw(q);
 	right = right_answer(q);
 	q->m->nr_trace = 0;
 	host_lock(&rq->lock);
-	cpu = energy_select(rq, q->t, 0, &why);
+	to = energy_select(rq, q->t, 0);
 	host_unlock(&rq->lock);
-	judge(q, why.rule);
-	assert_int_equal(why.rule, right.rule);
-	assert_int_equal(cpu, right.cpu);
-	assert_int_equal(why.aimed, q->t->cpu);
-	return why.rule;
+	judge(q, to.rule);
+	assert_int_equal(to.rule, right.rule);
+	assert_int_equal(to.cpu, right.cpu);
+	assert_int_equal(to.aim.cpu, q->t->cpu);
+	return to.rule;
 }
 
 /* A task that sleeps, last on @cpu, on a machine where energy decides. */
@@ -270,7 +270,7 @@ static struct question begin(unsigned cpu)
 
 	govern(q.m, "schedutil");
 	q.t = sleeper_on(q.m, cpu);
-	sched_trace_set(q.m->s, ENERGY_DECISION_EVENTS);
+	sched_trace_set(q.m->s, EVENTS);
 	prng_seed(&q.rng, cpu);
 	return q;
 }
@@ -321,7 +321,6 @@ static void use_fades_while_a_task_sleeps(void **state)
 	for (unsigned halves = 0; halves < 4; halves++)
 		for (unsigned grouped = 0; grouped < 2; grouped++) {
 			struct machine *m = builtin_machine("juno", NULL);
-			struct placement_why why = { .cpu = 3 };
 			const struct event_sched_decision_energy *energy;
 			const struct event_sched_decision_use *use;
 			struct task *t;
@@ -332,10 +331,10 @@ static void use_fades_while_a_task_sleeps(void **state)
 			util = rq_of(m, 0)->fair.avg.util_avg;
 			own = t->fair.avg.util_avg;
 			advance(m, halves * 32ull * 1024 * 1024);
-			sched_trace_set(m->s, ENERGY_DECISION_EVENTS);
+			sched_trace_set(m->s, EVENTS);
 			m->nr_trace = 0;
 			rq_lock(rq_of(m, 0));
-			energy_select(rq_of(m, 0), t, 3, &why);
+			energy_select(rq_of(m, 0), t, 3);
 			rq_unlock(rq_of(m, 0));
 			energy = last_record(m, EVENT_ID_sched_decision_energy);
 			use = record_of(m, EVENT_ID_sched_decision_use, 4); /* after 2 to 5 */
