@@ -325,7 +325,7 @@ struct sched_class {
 
 /*
  * The list, by rank (classes.c). Each machine has copies, and uses only these, by s->class[]: there
- * other operations may stand before the class's own (observe/class_record.c).
+ * other operations may stand before the class's own (record/class.c).
  */
 extern const struct sched_class *const classes[NR_CLASSES];
 

@@ -14,11 +14,11 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/balance/fit.h"
-#include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
 #include "sched/freq/freq.h"
 #include "sched/fair/core/pelt.h"
 #include "sched/observe/trace.h"
+#include "sched/record/pass.h"
 
 /* --- which CPU balances, and for which CPUs ------------------------------- */
 

@@ -7,9 +7,9 @@
 #include "sched/balance/domain.h"
 #include "sched/balance/energy.h"
 #include "sched/balance/fit.h"
-#include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
 #include "sched/fair/core/pelt.h"
+#include "sched/record/pass.h"
 
 /* The measurements of a pass's domain. */
 struct comparison {

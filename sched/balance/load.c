@@ -7,9 +7,9 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/balance/fit.h"
-#include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
 #include "sched/fair/core/pelt.h"
+#include "sched/record/pass.h"
 
 /*
  * Inlined into both functions that measure: a call for each CPU is a twentieth of a newly idle

@@ -15,10 +15,10 @@
 #include "sched/balance/domain.h"
 #include "sched/balance/energy.h"
 #include "sched/balance/fit.h"
-#include "sched/balance/placement.h"
 #include "sched/fair/core/class.h"
 #include "sched/fair/core/pelt.h"
 #include "sched/observe/trace.h"
+#include "sched/record/placement.h"
 
 /* --- is the wakee the waker's partner? ------------------------------------ */
 

@@ -152,7 +152,7 @@ static inline bool class_is_active(const struct rq *rq, enum class_rank rank)
 	return rq->active & BIT(rank);
 }
 
-/* Another rule than the usual one decides; @rq is locked. For records (observe/class_record.c). */
+/* Another rule than the usual one decides; @rq is locked. For records (record/class.c). */
 static inline void class_because(struct rq *rq, enum class_rule rule)
 {
 	rq->class_rule = (u8)rule;

@@ -9,7 +9,7 @@
 #include "sched/balance/domain.h"
 #include "sched/dl/dl.h"
 #include "sched/fair/core/policy.h"
-#include "sched/observe/class_record.h"
+#include "sched/record/class.h"
 
 /* Does a ready task wait that could run elsewhere? One that is not the first waits. */
 void dl_update(struct rq *rq)

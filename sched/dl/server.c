@@ -23,7 +23,7 @@
  */
 #include "sched/balance/sharedq.h"
 #include "sched/dl/dl.h"
-#include "sched/observe/class_record.h"
+#include "sched/record/class.h"
 #include "sched/rt/rt.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Records of decisions as C: the rules of rule.def, and the numbers by which a policy knows an
- * entity. fair/core/record.c makes the records of decision.def from them.
+ * entity. record/ makes the records of decision.def from them.
  */
 #pragma once
 

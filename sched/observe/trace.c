@@ -7,8 +7,8 @@
 #include "sched/core/core.h"
 #include "lib/string.h"
 #include "sched/fair/core/fair.h"
-#include "sched/observe/class_record.h"
 #include "sched/observe/trace.h"
+#include "sched/record/class.h"
 
 #define COMMON(event, on_cpu)                                                                      \
 	{                                                                                          \

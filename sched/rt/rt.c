@@ -21,7 +21,7 @@
 #include "sched/balance/domain.h"
 #include "sched/balance/sharedq.h"
 #include "sched/fair/core/policy.h"
-#include "sched/observe/class_record.h"
+#include "sched/record/class.h"
 #include "sched/rt/rt.h"
 #include "lib/fmt.h"
 

@@ -6,7 +6,7 @@
  * Lock: the runqueue's. Source: Linux 6.1, rt.c (docs/sources.md).
  */
 #include "sched/balance/domain.h"
-#include "sched/observe/class_record.h"
+#include "sched/record/class.h"
 #include "sched/rt/rt.h"
 
 /* The priority of a CPU that runs no real-time task; lower numbers are real-time priorities. */

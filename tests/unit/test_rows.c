@@ -7,7 +7,7 @@
 #include "group.h"
 #include "lib/prng.h"
 #include "smp.h"
-#include "sched/observe/run.h"
+#include "sched/record/run.h"
 
 struct counts {
 	unsigned candidates, cpus, tasks, levels, runqueues, parts, movables;

@@ -4,7 +4,7 @@
  * machine is a Juno: CPUs 0 and 1 have a capacity of 1024, 2 to 5 of 447. See also test_fit.c.
  */
 #include "speeds.h"
-#include "sched/balance/pass.h"
+#include "sched/record/pass.h"
 
 #define ALL 0x3f
 

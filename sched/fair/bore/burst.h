@@ -12,8 +12,8 @@
 #pragma once
 
 #include "lib/fmt.h"
-#include "sched/fair/core/candidates.h"
 #include "sched/fair/eevdf/eevdf.h"
+#include "sched/record/candidates.h"
 
 /*
  * A task's bursts. A burst is its CPU time since it last slept or yielded.

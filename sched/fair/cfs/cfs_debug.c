@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Looking at CFS: invariants, lines in dumps, numbers in records. Lock: the runqueue's. */
 #include "sched/fair/cfs/cfs.h"
-#include "sched/fair/core/candidates.h"
+#include "sched/record/candidates.h"
 #include "lib/fmt.h"
 
 static void check_buddy(const struct entity *buddy)

@@ -25,10 +25,10 @@
  * taken inside one. Source: Linux 6.1, fair.c; Documentation/scheduler/sched-bwc.rst.
  */
 #include "sched/balance/sharedq.h"
-#include "sched/fair/core/bandwidth_record.h"
 #include "sched/fair_server.h"
 #include "sched/fair/core/class.h"
 #include "sched/fair/core/pelt.h"
+#include "sched/record/quota.h"
 #include "lib/errno.h"
 
 #define DEFAULT_PERIOD_NS (100 * NS_PER_MS)

@@ -4,8 +4,8 @@
  *
  * Lock: the runqueue's, except for fair_no_fork().
  */
-#include "sched/fair/core/candidates.h"
 #include "sched/fair/core/fair.h"
+#include "sched/record/candidates.h"
 
 const struct fair_hooks *fair_own_hooks(const struct fair_queue *q)
 {

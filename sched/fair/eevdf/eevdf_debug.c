@@ -4,7 +4,7 @@
  * /proc/PID/sched and debugfs `debug`, as Linux 6.12 has them. Lock: the runqueue's.
  */
 #include "sched/fair/eevdf/eevdf.h"
-#include "sched/fair/core/candidates.h"
+#include "sched/record/candidates.h"
 #include "lib/fmt.h"
 
 /* --- invariants ------------------------------------------------------------- */

@@ -2,7 +2,7 @@
 /* FDL's invariants, computed the slow way, and its lines in dumps. */
 #include "sched/fair/cfs/cfs.h"
 #include "sched/fair/fdl/fdl.h"
-#include "sched/fair/core/candidates.h"
+#include "sched/record/candidates.h"
 #include "lib/fmt.h"
 
 static void check_entity(const struct fair_queue *q, struct entity *e)

@@ -7,8 +7,8 @@
  *
  * Lock: the runqueue's.
  */
-#include "sched/fair/core/candidates.h"
 #include "sched/fair/core/queue.h"
+#include "sched/record/candidates.h"
 
 /* The number of every policy that rule.def does not name: plugins, and more that are built in. */
 #define POLICY_guest		       5

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Decisions with more rows than one run has room for; see run.h. */
-#include "sched/observe/run.h"
+#include "sched/record/run.h"
 
 u8 *run_more(struct run *r, const struct run_kind *kind)
 {

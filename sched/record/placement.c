@@ -6,9 +6,9 @@
  */
 #include "sched/balance/domain.h"
 #include "sched/balance/fit.h"
-#include "sched/balance/placement.h"
 #include "sched/freq/freq.h"
 #include "sched/observe/trace.h"
+#include "sched/record/placement.h"
 
 static const struct run_kind cpus_kind = { EVENT_ID_sched_decision_cpu,
 					   sizeof(struct event_sched_decision_cpu),

@@ -5,14 +5,14 @@
  *
  *	POLICY_CANDIDATES(name)		name_candidates(), of name_numbers()
  *
- * because a call for each row would be half of its cost. record.c calls it.
+ * because a call for each row would be half of its cost. fair.c calls it.
  *
  * Lock: the runqueue's.
  */
 #pragma once
 
 #include "sched/fair/core/fair.h"
-#include "sched/observe/run.h"
+#include "sched/record/run.h"
 
 #define candidate_row	event_sched_decision_candidate
 #define decision_record event_sched_decision_pick /* the layout of all kinds */

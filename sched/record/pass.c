@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The record of a balancing pass (pass.h): each row with the numbers that the pass went by, at the
+ * The record of a balancing pass: each row with the numbers that the pass went by, at the
  * moment when it did. A row is emitted only while its own event is on.
  */
 #include "sched/balance/fit.h"
-#include "sched/balance/pass.h"
 #include "sched/fair/core/fair.h"
 #include "sched/observe/trace.h"
+#include "sched/record/pass.h"
 
 STATIC_ASSERT(CPU_MAX <= 32767, "the number of a part, or -1, fits the s16 of the record");
 STATIC_ASSERT((int)GROUP_HAS_SPARE == PART_has_spare, "as rule.def says");

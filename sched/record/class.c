@@ -8,7 +8,7 @@
  *
  * Lock: the runqueue's.
  */
-#include "sched/observe/class_record.h"
+#include "sched/record/class.h"
 #include "sched/fair_server.h"
 
 #define NOWHERE	    ((u32)-1)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Records of decisions about quotas (bandwidth_record.h), with the numbers after the decision.
+ * Records of decisions about quotas (quota.h), with the numbers after the decision.
  */
-#include "sched/fair/core/bandwidth_record.h"
+#include "sched/record/quota.h"
 
 static u32 nr_waiting(const struct bandwidth *pool)
 {
