@@ -40,15 +40,15 @@ static inline void event_format_end(struct text *out, const char *print_fmt)
 
 #define EVENT_FIELD(declaration, name, size, is_signed)                                            \
 	event_field(out, declaration, offsetof(__typeof__(*REC), name), size, is_signed);
-#define IS_SIGNED(type)	   ((type)-1 < (type)1)
-#define FIELD(type, name)  EVENT_FIELD(#type " " #name, name, sizeof(type), IS_SIGNED(type))
-#define LONG(name)	   EVENT_FIELD("long " #name, name, 8, true)
-#define PID(name)	   EVENT_FIELD("pid_t " #name, name, 4, true)
-#define COMM(name)	   EVENT_FIELD("char " #name "[16]", name, 16, true)
-#define STRING(name)	   EVENT_FIELD("__data_loc char[] " #name, name, 4, true)
-#define CHOICE(name, list) EVENT_FIELD("u8 " #name, name, 1, false)
-#define WORDS(name, n)	   EVENT_FIELD("unsigned long " #name "[" #n "]", name, 8 * (n), false)
-#define TEXT(name)	   EVENT_FIELD("char " #name "[]", name, 0, true)
+#define IS_SIGNED(type)	       ((type)-1 < (type)1)
+#define FIELD(type, name, ...) EVENT_FIELD(#type " " #name, name, sizeof(type), IS_SIGNED(type))
+#define LONG(name, ...)	       EVENT_FIELD("long " #name, name, 8, true)
+#define PID(name, ...)	       EVENT_FIELD("pid_t " #name, name, 4, true)
+#define COMM(name, ...)	       EVENT_FIELD("char " #name "[16]", name, 16, true)
+#define STRING(name)	       EVENT_FIELD("__data_loc char[] " #name, name, 4, true)
+#define CHOICE(name, list)     EVENT_FIELD("u8 " #name, name, 1, false)
+#define WORDS(name, n, ...)    EVENT_FIELD("unsigned long " #name "[" #n "]", name, 8 * (n), false)
+#define TEXT(name)	       EVENT_FIELD("char " #name "[]", name, 0, true)
 
 #define EVENT_FORMAT(system, name, id, fields, ...)                                                \
 	static void format_##name(struct text *out)                                                \

@@ -74,9 +74,9 @@ static long sys_traced(const u64 *args)
 {
 	long nr = arch_syscall_nr(arch_user_regs(current)), ret;
 
-	trace_sys_enter(nr, args);
+	emit_sys_enter(nr, args);
 	ret = handlers[nr](args);
-	trace_sys_exit(nr, ret);
+	emit_sys_exit(nr, ret);
 	return ret;
 }
 

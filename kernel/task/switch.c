@@ -157,10 +157,10 @@ void kernel_thread_begin(void)
 void kernel_ipi_reschedule(void)
 {
 	/* If the sender set need_resched, the way out of the interrupt acts on it. */
-	trace_vector(reschedule_entry, RESCHEDULE_VECTOR);
+	TRACE(reschedule_entry, RESCHEDULE_VECTOR);
 	timer_recheck();
 	speed_recheck();
-	trace_vector(reschedule_exit, RESCHEDULE_VECTOR);
+	TRACE(reschedule_exit, RESCHEDULE_VECTOR);
 }
 
 static inline bool wake(struct thread *t, u32 state_mask, unsigned wake_flags)

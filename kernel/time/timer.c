@@ -329,7 +329,7 @@ void kernel_timer_interrupt(void)
 
 	if (DEBUG)
 		assert_irqs_off();
-	trace_vector(local_timer_entry, LOCAL_TIMER_VECTOR);
+	TRACE(local_timer_entry, LOCAL_TIMER_VECTOR);
 	c->programmed_ns = 0;
 	/* First: the tick asks for a switch that is no sign of trouble yet. */
 	if (c->watchdog_ns && c->watchdog_ns <= now)
@@ -348,5 +348,5 @@ void kernel_timer_interrupt(void)
 	 * take that task away first, and then nothing would set the timer.
 	 */
 	program(c, next_event(c));
-	trace_vector(local_timer_exit, LOCAL_TIMER_VECTOR);
+	TRACE(local_timer_exit, LOCAL_TIMER_VECTOR);
 }

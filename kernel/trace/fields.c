@@ -9,31 +9,37 @@
 #define EVENT_FIELD(name, size, kind) { #name, offsetof(__typeof__(*REC), name), size, kind },
 
 #define IS_SIGNED(type) ((type)-1 < (type)1)
-#define FIELD(type, name)                                                                          \
+#define FIELD(type, name, ...)                                                                     \
 	EVENT_FIELD(name, sizeof(type), IS_SIGNED(type) ? FIELD_SIGNED : FIELD_UNSIGNED)
-#define LONG(name)	   EVENT_FIELD(name, 8, FIELD_SIGNED)
-#define PID(name)	   EVENT_FIELD(name, 4, FIELD_SIGNED)
-#define COMM(name)	   EVENT_FIELD(name, COMM_LEN, FIELD_TEXT)
-#define STRING(name)	   EVENT_FIELD(name, 4, FIELD_LOCATION)
-#define CHOICE(name, list) EVENT_FIELD(name, 1, FIELD_UNSIGNED)
-#define WORDS(name, n)	   /* no filter has an array of numbers */
-#define TEXT(name)	   /* in `print` only, which has no filter */
+#define LONG(name, ...)	    EVENT_FIELD(name, 8, FIELD_SIGNED)
+#define PID(name, ...)	    EVENT_FIELD(name, 4, FIELD_SIGNED)
+#define COMM(name, ...)	    EVENT_FIELD(name, COMM_LEN, FIELD_TEXT)
+#define STRING(name)	    EVENT_FIELD(name, 4, FIELD_LOCATION)
+#define CHOICE(name, list)  EVENT_FIELD(name, 1, FIELD_UNSIGNED)
+#define WORDS(name, n, ...) /* no filter has an array of numbers */
+#define TEXT(name)	    /* in `print` only, which has no filter */
 
-#define EVENT(system, name, id, fields, ...)                                                       \
+/* Fields are the last argument: they have commas. */
+#define LIST_FIELDS(name, ...)                                                                     \
 	static const struct trace_field *fields_of_##name(unsigned *nr)                            \
 	{                                                                                          \
 		const struct event_##name *REC = NULL; /* for its type only */                     \
-		static const struct trace_field list[] = { fields };                               \
+		static const struct trace_field list[] = { __VA_ARGS__ };                          \
                                                                                                    \
 		(void)REC;                                                                         \
 		*nr = ARRAY_SIZE(list);                                                            \
 		return list;                                                                       \
 	}
+#undef TRACE_EVENT
+#define EVENT(system, name, id, fields, ...)		       LIST_FIELDS(name, fields)
+#define TRACE_EVENT(system, name, id, parameters, fields, ...) LIST_FIELDS(name, fields)
 #include "sched/observe/event.def"
 #include "kernel/trace/event.def"
 #undef EVENT
+#undef TRACE_EVENT
 
 static const struct trace_field *(*const fields_of[NR_TRACE_EVENTS])(unsigned *nr) = {
+#define TRACE_EVENT		 EVENT
 #define EVENT(system, name, ...) [EVENT_##name] = fields_of_##name,
 #include "sched/observe/event.def"
 #include "kernel/trace/event.def"

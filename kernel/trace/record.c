@@ -157,23 +157,30 @@ static void emit(unsigned nr, const struct sched_event *event)
 
 /* --- events of the kernel -------------------------------------------------------------------- */
 
-#define EVENT_HEADER(name) .common = { EVENT_ID_##name, sizeof(struct event_##name), 0 }
+#define FIELD(type, name, value) record.name = (type)(value);
+#define LONG(name, value)	 FIELD(s64, name, value)
+#define PID(name, value)	 FIELD(s32, name, value)
+#define COMM(name, value)	 memcpy(record.name, value, COMM_LEN);
+#define WORDS(name, n, value)	 memcpy(record.name, value, sizeof(record.name));
+
+#undef TRACE_EVENT
+#define EVENT(...)
+#define TRACE_EVENT(system, name, id, parameters, fields, ...)                                     \
+	void emit_##name parameters                                                                \
+	{                                                                                          \
+		struct event_##name record = { .common = { id, sizeof(record), 0 } };              \
+                                                                                                   \
+		fields emit(EVENT_##name, &record.common);                                         \
+	}
+#include "kernel/trace/event.def"
 
 void trace_emit_process_fork(const struct thread *parent, struct thread *child)
 {
-	struct event_sched_process_fork ev = {
-		EVENT_HEADER(sched_process_fork),
-		.parent_pid = parent->tid,
-		.child_pid = child->tid,
-	};
-
-	memcpy(ev.parent_comm, parent->task.comm, COMM_LEN);
-	memcpy(ev.child_comm, child->task.comm, COMM_LEN);
 	trace_follow(parent->tid, child->tid);
 	if (parent->flags & THREAD_PERF)
 		perf_inherit(parent, child);
 	perf_fork(parent, child);
-	emit(EVENT_sched_process_fork, &ev.common);
+	emit_sched_process_fork(parent, child);
 }
 
 void trace_emit_process_exec(const char *path, int old_tid)
@@ -196,14 +203,7 @@ void trace_emit_process_exec(const char *path, int old_tid)
 
 void trace_emit_process_exit(struct thread *t)
 {
-	struct event_sched_process_exit ev = {
-		EVENT_HEADER(sched_process_exit),
-		.pid = t->tid,
-		.prio = sched_task_prio(&t->task),
-	};
-
-	memcpy(ev.comm, t->task.comm, COMM_LEN);
-	emit(EVENT_sched_process_exit, &ev.common);
+	emit_sched_process_exit(t);
 	perf_exit(t);
 	if (t->flags & THREAD_PERF)
 		perf_leave(t);
@@ -212,41 +212,8 @@ void trace_emit_process_exit(struct thread *t)
 
 void trace_emit_rename(const struct thread *t, const char *old, const char *name)
 {
-	struct event_task_rename ev = {
-		EVENT_HEADER(task_rename),
-		.pid = t->tid,
-		.oom_score_adj = (s16)t->proc->oom_score_adj,
-	};
-
-	memcpy(ev.oldcomm, old, COMM_LEN);
-	memcpy(ev.newcomm, name, COMM_LEN);
 	perf_rename(t, name);
-	emit(EVENT_task_rename, &ev.common);
-}
-
-void trace_sys_enter(long nr, const u64 *args)
-{
-	struct event_sys_enter ev = { EVENT_HEADER(sys_enter), .id = nr };
-
-	memcpy(ev.args, args, sizeof(ev.args));
-	emit(EVENT_sys_enter, &ev.common);
-}
-
-void trace_sys_exit(long nr, long ret)
-{
-	struct event_sys_exit ev = { EVENT_HEADER(sys_exit), .id = nr, .ret = ret };
-
-	emit(EVENT_sys_exit, &ev.common);
-}
-
-void trace_emit_vector(unsigned nr, unsigned id, int vector)
-{
-	struct event_local_timer_entry ev = {
-		.common = { (u16)id, sizeof(ev), 0 },
-		.vector = vector,
-	};
-
-	emit(nr, &ev.common);
+	emit_task_rename(t, old, name);
 }
 
 STATIC_ASSERT(sizeof(struct event_print) + TRACE_MARKER_MAX + 8 <= RING_PAYLOAD_MAX,

@@ -12,13 +12,13 @@
 #include "kernel/task/proc.h"
 #include "sched/observe/event.h"
 
-#define FIELD(type, name) type name;
-#define PID(name)	  s32 name;
-#define COMM(name)	  char name[COMM_LEN];
-#define STRING(name)	  u32 name;
-#define TEXT(name)	  char name[];
-#define LONG(name)	  s64 name;
-#define WORDS(name, n)	  u64 name[n];
+#define FIELD(type, name, ...) type name;
+#define PID(name, ...)	       s32 name;
+#define COMM(name, ...)	       char name[COMM_LEN];
+#define STRING(name)	       u32 name;
+#define TEXT(name)	       char name[];
+#define LONG(name, ...)	       s64 name;
+#define WORDS(name, n, ...)    u64 name[n];
 #define EVENT(system, name, id, fields, ...)                                                       \
 	struct event_##name {                                                                      \
 		struct sched_event common;                                                         \
@@ -54,6 +54,25 @@ extern u64 trace_mask;
 
 #define trace_enabled(name) unlikely(READ_ONCE(trace_mask) & BIT(EVENT_##name))
 
+/*
+ * Records an event if it is on: TRACE(local_timer_entry, LOCAL_TIMER_VECTOR), with the parameters
+ * of its row in event.def. While it is off, they are not evaluated.
+ */
+#define TRACE(name, ...)                                                                           \
+	do {                                                                                       \
+		if (trace_enabled(name))                                                           \
+			emit_##name(__VA_ARGS__);                                                  \
+	} while (0)
+
+/* emit_local_timer_entry(vector) and so on, for TRACE. */
+#undef TRACE_EVENT
+#define EVENT(...)
+#define TRACE_EVENT(system, name, id, parameters, ...) void emit_##name parameters;
+#include "kernel/trace/event.def"
+#undef EVENT
+#undef TRACE_EVENT
+#define TRACE_EVENT(system, name, id, parameters, ...) EVENT(system, name, id, __VA_ARGS__)
+
 /* Make the rings, apply trace_event= and trace_buf_size=. Between sched_init() and any switch. */
 void trace_init(void);
 
@@ -69,7 +88,6 @@ void trace_emit_process_fork(const struct thread *parent, struct thread *child);
 void trace_emit_process_exec(const char *path, int old_tid);
 void trace_emit_process_exit(struct thread *t);
 void trace_emit_rename(const struct thread *t, const char *old, const char *name);
-void trace_emit_vector(unsigned nr, unsigned id, int vector);
 
 /* Is life event @name on, or has the running thread events (perf.h) that want to know? */
 #define trace_life(name) (trace_enabled(name) || unlikely(current->flags & THREAD_PERF))
@@ -105,15 +123,6 @@ static inline void trace_rename(const struct thread *t, const char *old, const c
 		trace_emit_rename(t, old, name);
 }
 
-/* The running thread's system call @nr begins, or ends and returns @ret. */
-void trace_sys_enter(long nr, const u64 *args);
-void trace_sys_exit(long nr, long ret);
-
-/* Around interrupt handlers: trace_vector(local_timer_entry, LOCAL_TIMER_VECTOR). */
+/* Of interrupt handlers, around which there are events. */
 #define LOCAL_TIMER_VECTOR 236 /* Linux's numbers on x86 */
 #define RESCHEDULE_VECTOR  253
-#define trace_vector(name, vector)                                                                 \
-	do {                                                                                       \
-		if (trace_enabled(name))                                                           \
-			trace_emit_vector(EVENT_##name, EVENT_ID_##name, vector);                  \
-	} while (0)

@@ -23,7 +23,7 @@ void overutilized_set(struct sched *s, unsigned cpu, bool yes)
 	if (READ_ONCE(s->freq->overutilized) == yes)
 		return;
 	WRITE_ONCE(s->freq->overutilized, yes);
-	trace_overutilized(s, cpu, yes);
+	TRACE(sched_overutilized, s, cpu, yes);
 }
 
 void overutilized_note(struct rq *rq, const struct task *t)

@@ -81,7 +81,7 @@ void set_task_cpu(struct rq *from, struct task *t, unsigned to)
 	rq_assert_locked(from);
 	if (t->cpu == to)
 		return;
-	trace_migrate(from->s, t, from->cpu, to);
+	TRACE(sched_migrate_task, from->s, from->cpu, t, to);
 	t->fair.nr_migrations++;
 	task_set_cpu(from->s, t, to);
 }

@@ -45,7 +45,8 @@ static inline void observe_switch(struct rq *rq, struct task *prev, struct task 
 		sharedq_switched(rq, prev, next);
 	if (next != rq->idle)
 		stat_arrive(rq, next);
-	trace_switch(rq, prev, next, preempt);
+	/* Nobody is preempted when the idle task gives way. */
+	TRACE(sched_switch, rq->s, rq->cpu, prev, next, preempt && prev != rq->idle);
 }
 
 /* The CPU begins to idle, and ends that. */

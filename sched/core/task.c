@@ -126,7 +126,7 @@ void sched_task_start(struct sched *s, struct task *t, unsigned cpu)
 		rq = new_task_goes_to(rq, t, any_allowed_cpu(s, t));
 	t->state = TASK_RUNNING;
 	activate(rq, t, ENQUEUE_INITIAL);
-	trace_wake(s, EVENT_sched_wakeup_new, t, cpu, rq->cpu);
+	TRACE(sched_wakeup_new, s, cpu, t, rq->cpu);
 	check_preempt(rq, t, SELECT_FORK);
 	rq_unlock(rq);
 }

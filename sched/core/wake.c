@@ -24,7 +24,7 @@ void sched_unblock(struct task *t)
 static void wake_queued(struct rq *rq, struct task *t, unsigned cpu)
 {
 	t->state = TASK_RUNNING;
-	trace_wake(rq->s, EVENT_sched_wakeup, t, cpu, rq->cpu);
+	TRACE(sched_wakeup, rq->s, cpu, t, rq->cpu);
 	if (!task_running(rq, t) && t->on_rq == TASK_QUEUED)
 		check_preempt(rq, t, SELECT_WAKE);
 }
@@ -45,7 +45,7 @@ static inline void wake_on(struct rq *rq, struct task *t, unsigned cpu, unsigned
 	t->state = TASK_RUNNING;
 	stat_wakeup(rq, t);
 	activate(rq, t, queue_flags);
-	trace_wake(rq->s, EVENT_sched_wakeup, t, cpu, rq->cpu);
+	TRACE(sched_wakeup, rq->s, cpu, t, rq->cpu);
 	check_preempt(rq, t, SELECT_WAKE | flags);
 	if (rq->idle_stamp)
 		note_idle_end(rq);
@@ -105,7 +105,7 @@ bool sched_wake(struct sched *s, struct task *t, u32 state_mask, unsigned cpu, u
 		rq_unlock(rq);
 		return false;
 	}
-	trace_wake(s, EVENT_sched_waking, t, cpu, t->cpu);
+	TRACE(sched_waking, s, cpu, t, t->cpu);
 	if (t->on_rq == TASK_OFF_RQ)
 		rq = wake_sleeping(s, rq, t, cpu, flags);
 	else if (unlikely(t->on_rq == TASK_DELAYED))

@@ -124,7 +124,7 @@ void freq_cpu_idles(struct rq *rq)
 		f->behind = f->lost;
 	f->busy = false;
 	f->nr_idles++;
-	trace_idle(rq, true);
+	TRACE(cpu_idle, rq->s, rq->cpu, true);
 	host_lock(&f->domain->lock);
 	f->request = 0;
 	host_set_speed(f->cpu, 0);
@@ -143,7 +143,7 @@ void freq_cpu_works(struct rq *rq)
 		return;
 	freq_time(rq);
 	f->busy = true;
-	trace_idle(rq, false);
+	TRACE(cpu_idle, rq->s, rq->cpu, false);
 	host_lock(&f->domain->lock);
 	f->work = freq_work(f->domain, rq->clock);
 	host_set_speed(f->cpu, freq_opp(f->domain)->capacity);

@@ -25,6 +25,6 @@ void freq_switch(struct sched *s, struct freq_domain *d, u32 opp, unsigned cpu, 
 	for (struct freq_cpu *f = d->cpus; f; f = f->next) {
 		if (f->meter.busy)
 			host_set_speed(f->cpu, d->type->opp[opp].capacity);
-		trace_frequency(s, cpu, f->cpu, d->type->opp[opp].mhz);
+		TRACE(cpu_frequency, s, cpu, f->cpu, d->type->opp[opp].mhz);
 	}
 }

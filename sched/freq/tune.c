@@ -35,7 +35,7 @@ static void choose_boost(struct rq *rq)
 	if (boost == rq->freq->boost)
 		return;
 	rq->freq->boost = boost;
-	trace_boost(rq, boost);
+	TRACE(sched_tune_boost, rq->s, rq->cpu, boost);
 }
 
 /* The first task of @group came, or the last one left. Group 0 is part of every CPU's boost. */

@@ -15,15 +15,27 @@ struct sched_event {
 	u32 cpu;  /* where it happened: the CPU that the scheduler's caller runs on */
 };
 
+/* emit_sched_migrate_task(cpu, t, to) and so on. TRACE in trace.h calls one if its event is on. */
+struct task;
+struct entity;
+struct fair_queue;
+#define EVENT(...)
+#define TRACE_EVENT(system, name, id, parameters, ...) void emit_##name parameters;
+#include "sched/observe/event.def"
+#undef EVENT
+#undef TRACE_EVENT
+
+/* To all who ask for events only, rows with parameters are like the others. */
+#define TRACE_EVENT(system, name, id, parameters, ...) EVENT(system, name, id, __VA_ARGS__)
+
 /* The 28 words that the ring buffer's short header can tell. */
 #define EVENT_SIZE_MAX 112
 
-#define FIELD(type, name)  type name;
-#define LONG(name)	   s64 name;
-#define PID(name)	   s32 name;
-#define COMM(name)	   char name[16];
-#define STRING(name)	   u32 name;
-#define CHOICE(name, list) u8 name;
+#define FIELD(type, name, ...) type name;
+#define LONG(name, ...)	       s64 name;
+#define PID(name, ...)	       s32 name;
+#define COMM(name, ...)	       char name[16];
+#define CHOICE(name, list)     u8 name;
 
 /*
  * The layout of each system. Linux's events have its holes. Records of our own have none, so
@@ -57,12 +69,12 @@ enum sched_event_id {
 #undef EVENT
 };
 
-#define AVERAGE_EVENTS (BIT(EVENT_sched_pelt_se) | BIT(EVENT_sched_pelt_cfs))
-
 /*
- * The events that record decisions: the last ones of the list. Of them those of a fair policy's
- * hooks, those of the classes above, and those about quotas.
+ * Parts of the list, each up to the next: speeds of CPUs, averages, decisions. Of the latter there
+ * are those of a fair policy's hooks, of the classes above, about energy, and about quotas.
  */
+#define POWER_EVENTS	     (BIT(EVENT_sched_pelt_se) - BIT(EVENT_cpu_frequency))
+#define AVERAGE_EVENTS	     (BIT(EVENT_sched_decision_candidate) - BIT(EVENT_sched_pelt_se))
 #define DECISION_EVENTS	     (BIT(NR_SCHED_EVENTS) - BIT(EVENT_sched_decision_candidate))
 #define FAIR_DECISION_EVENTS (BIT(EVENT_sched_decision_cpu) - BIT(EVENT_sched_decision_candidate))
 #define CLASS_DECISION_EVENTS                                                                      \
@@ -76,7 +88,6 @@ enum sched_event_id {
 #undef LONG
 #undef PID
 #undef COMM
-#undef STRING
 
 STATIC_ASSERT(sizeof(struct event_sched_switch) == 64, "as Linux lays it out");
 STATIC_ASSERT(sizeof(struct event_sched_stat_runtime) == 48, "as Linux lays it out");

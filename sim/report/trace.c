@@ -41,8 +41,7 @@ struct cpu_trace {
 
 struct trace {
 	struct sim_listener listener;
-	u64 events_on;	  /* of all: BIT(EVENT_x) */
-	bool frequencies; /* the machine has some: their events too */
+	u64 events_on; /* of all: BIT(EVENT_x) */
 	char *about;
 	u32 nr_cpus;
 	struct cpu_trace *cpus;
@@ -86,13 +85,17 @@ static void note_name(struct trace *trace, const struct event_sched_wakeup_new *
 	memcpy(trace->names[ev->pid], ev->comm, TASK_COMM_LEN);
 }
 
-/* Other listeners may hear of more. */
-static bool wanted(const struct trace *trace, int id)
+/* Is an event of @type in the file? Other listeners may hear of more. */
+static bool wanted(const struct trace *trace, u16 type)
 {
-	if (id >= EVENT_ID_sched_decision_candidate)
-		return trace->events_on & DECISION_EVENTS;
-	return (id != EVENT_ID_sched_pelt_se && id != EVENT_ID_sched_pelt_cfs) ||
-	       trace->events_on & AVERAGE_EVENTS;
+	switch (type) {
+#define EVENT(system, name, id, ...)                                                               \
+	case id:                                                                                   \
+		return trace->events_on & BIT(EVENT_##name);
+#include "sched/observe/event.def"
+#undef EVENT
+	}
+	return false;
 }
 
 static void record(struct sim_listener *listener, struct sim *sim, const struct sched_event *event)
@@ -137,8 +140,7 @@ struct trace *trace_new(struct sim *sim, u64 events, char *about)
 	trace->nr_cpus = sim->config.nr_cpus;
 	trace->cpus = allocate(trace->nr_cpus, sizeof(*trace->cpus));
 	trace->listener.event = record;
-	trace->events_on = events;
-	trace->frequencies = sim->freq;
+	trace->events_on = sim->freq ? events : events & ~POWER_EVENTS;
 	trace->about = about;
 	sim_listen(sim, &trace->listener);
 	sim_trace(sim, events);
@@ -159,21 +161,34 @@ static void put_text(FILE *out, const char *text, size_t bytes)
 	fputs(text, out);
 }
 
-static bool is_of_system(u32 nr, const char *name)
+/* The events of the same system as number @nr. */
+static u64 all_of_system(u32 nr)
 {
-	return !strcmp(event_system(nr), name);
+	u64 events = 0;
+
+	for (u32 other = 0; other < NR_SCHED_EVENTS; other++)
+		if (!strcmp(event_system(other), event_system(nr)))
+			events |= BIT(other);
+	return events;
 }
 
-static void put_system(FILE *out, const char *name)
+/* Is number @nr the first event of a system of which the file has some? */
+static bool is_system(const struct trace *trace, u32 nr)
 {
-	u32 nr_events = 0;
+	u64 events = all_of_system(nr);
 
-	for (u32 nr = 0; nr < NR_SCHED_EVENTS; nr++)
-		nr_events += is_of_system(nr, name);
-	fwrite(name, strlen(name) + 1, 1, out);
-	put(out, nr_events, 4);
-	for (u32 nr = 0; nr < NR_SCHED_EVENTS; nr++) {
-		char *text = is_of_system(nr, name) ? event_format_text(nr) : NULL;
+	return trace->events_on & events && !(events & (BIT(nr) - 1));
+}
+
+/* The system of which number @nr is an event. */
+static void put_system(FILE *out, u32 nr)
+{
+	u64 events = all_of_system(nr);
+
+	fwrite(event_system(nr), strlen(event_system(nr)) + 1, 1, out);
+	put(out, (u32)__builtin_popcountll(events), 4);
+	for (; nr < NR_SCHED_EVENTS; nr++) {
+		char *text = events & BIT(nr) ? event_format_text(nr) : NULL;
 
 		if (text)
 			put_text(out, text, 8);
@@ -183,18 +198,15 @@ static void put_system(FILE *out, const char *name)
 
 static void put_formats(FILE *out, const struct trace *trace)
 {
-	bool decisions = trace->events_on & DECISION_EVENTS;
-	bool averages = trace->events_on & AVERAGE_EVENTS;
+	u32 nr_systems = 0;
 
+	for (u32 nr = 0; nr < NR_SCHED_EVENTS; nr++)
+		nr_systems += is_system(trace, nr);
 	put(out, 0, 4); /* none of the ftrace system */
-	put(out, 1u + trace->frequencies + averages + decisions, 4);
-	put_system(out, "sched");
-	if (trace->frequencies)
-		put_system(out, "power");
-	if (averages)
-		put_system(out, "pelt");
-	if (decisions)
-		put_system(out, "decision");
+	put(out, nr_systems, 4);
+	for (u32 nr = 0; nr < NR_SCHED_EVENTS; nr++)
+		if (is_system(trace, nr))
+			put_system(out, nr);
 }
 
 static void put_names(FILE *out, const struct trace *trace)

@@ -98,8 +98,8 @@ def events() -> str:
     source = f"{files[0]}, {files[1]} and {files[2]}"
     lines = []
     for path in files:
-        for system, name, number, _, form, *_ in rows(path, "EVENT"):
-            lines.append((number, f"`{system}:{name}`", f"`{form}`"))
+        for macro, skipped in (("EVENT", 4), ("TRACE_EVENT", 5)):
+            lines += [(row[2], f"`{row[0]}:{row[1]}`", f"`{row[skipped]}`") for row in rows(path, macro)]
     lines.sort(key=lambda line: int(line[0]))
     return page("Trace events", source,
                 "What can be recorded: `/sys/kernel/tracing/events/SYSTEM/NAME`. Names, fields and texts are Linux's,\n"

@@ -76,11 +76,26 @@ void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 run
 	compute_averages(p, weight);
 }
 
+/*
+ * The averages of @e or, without one, of @q were computed. Where a policy does that as part of a
+ * decision that is recorded, this goes untold.
+ */
+static void tell_averages(const struct fair_queue *q, const struct entity *e)
+{
+	if (!traced_any(q->rq->s, AVERAGE_EVENTS) || q->rq->deciding)
+		return;
+	if (e)
+		TRACE(sched_pelt_se, q->rq->s, q->rq->cpu, e,
+		      entity_is_task(e) ? task_of((struct entity *)e) : NULL);
+	else
+		TRACE(sched_pelt_cfs, q->rq->s, q->rq->cpu, q);
+}
+
 void pelt_end_period(struct pelt *p, u64 units, const struct entity *e, u64 load, u64 runnable,
 		     bool running)
 {
 	pelt_cross_periods(p, units, e ? weight_down(e->load.weight) : 1, load, runnable, running);
-	trace_averages(e ? e->queue : container_of(p, struct fair_queue, avg), e);
+	tell_averages(e ? e->queue : container_of(p, struct fair_queue, avg), e);
 }
 
 /*

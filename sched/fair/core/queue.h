@@ -22,7 +22,7 @@ static inline void queue_charge(struct fair_queue *q, struct entity *e)
 		fair_charge_limit(q, delta);
 	if (entity_is_task(e)) {
 		rq->run_ns += delta;
-		trace_runtime(rq, task_of(e), delta);
+		TRACE(sched_stat_runtime, rq->s, rq->cpu, task_of(e), delta);
 	}
 }
 

@@ -132,7 +132,6 @@ int sched_fair_swap(struct sched *s, const char *name, unsigned cpu)
 		nr_queued += swap_runqueue(rq, policy);
 		rq_unlock(rq);
 	}
-	if (traced(s, EVENT_sched_fair_swap))
-		emit_fair_swap(cpu, old->name, policy->name, nr_queued);
+	TRACE(sched_fair_swap, s, cpu, old->name, policy->name, nr_queued);
 	return 0;
 }
