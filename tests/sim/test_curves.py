@@ -158,7 +158,7 @@ def test_bad_files_are_one_sentence(tmp_path, kind):
 
 def test_kernel_like_files_and_many_points(tmp_path, monkeypatch):
     """A trace.dat gives the numbers that the lines of JSON give; a long run is thinned, but keeps its extremes."""
-    from fairground.pictures import curves
+    from fairground.pictures.kinds import curves
     for end in ("json", "dat", "bin"):
         decide(tmp_path / f"x.{end}", "--cpus", "1", "--sched", "bore", "--time", "300ms", *THREE)
     texts = [graph("lag", tmp_path / f"x.{end}", "-o", tmp_path / f"{end}.svg")[1].split("\n", 1)[1].rsplit("\n", 2)[0]

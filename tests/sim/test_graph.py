@@ -23,7 +23,8 @@ np = pytest.importorskip("numpy")
 pytest.importorskip("matplotlib")
 if not shutil.which("trace-cmd"):
     pytest.skip("trace-cmd is not installed", allow_module_level=True)
-from fairground.pictures import dat2graph2, style
+from fairground.pictures import style
+from fairground.pictures.kinds import dat2graph2
 from fairground.trace.timeline import Timeline
 
 LINUX = f"{ROOT}/tests/sim/linux-6.1.dat"

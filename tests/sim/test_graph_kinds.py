@@ -4,6 +4,7 @@ results, trace-cmd's text, or a search instead of a formula."""
 
 import functools
 import json
+import pathlib
 import re
 import shutil
 import statistics
@@ -15,7 +16,8 @@ import pytest
 from tests.sim.conftest import ROOT, fairground, simulated
 
 np = pytest.importorskip("numpy")
-from fairground.pictures import share
+from fairground.pictures import graph as graphs, kinds
+from fairground.pictures.kinds import share
 
 LINUX = f"{ROOT}/tests/sim/linux-6.1.dat"
 needs_trace_cmd = pytest.mark.skipif(not shutil.which("trace-cmd"), reason="trace-cmd is not installed")
@@ -27,6 +29,20 @@ graph = functools.partial(fairground, "graph")
 
 def text(path):
     return subprocess.run(["trace-cmd", "report", "-t", "-N", path], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_module_is_all_that_a_kind_of_picture_needs(tmp_path, monkeypatch):
+    """The one that docs/pictures.md adds, in a directory of its own."""
+    page = pathlib.Path(ROOT, "docs/pictures.md").read_text(encoding="utf-8")
+    (tmp_path / "turns.py").write_text(re.search(r"module `turns`:\n\n```\n(.*?)```", page, re.DOTALL)[1])
+    monkeypatch.setattr(kinds, "__path__", [*kinds.__path__, str(tmp_path)])
+    graphs.kinds.cache_clear()
+    try:
+        status, out, _ = graph("turns", LINUX, "--bins", "20", "-o", tmp_path / "x.svg")
+        assert status == 0 and "how long tasks ran at a stretch" in out and (tmp_path / "x.svg").stat().st_size > 1000
+        assert "hack.dat --bins 50" in graph("turns", "--help").stdout
+    finally:
+        graphs.kinds.cache_clear()
 
 
 @pytest.mark.parametrize("words", ["--cpus 1 hogs:n=2 hogs:n=1,nice=5", "--cpus 2 hogs:n=1,nice=-10 hogs:n=3,nice=3"])

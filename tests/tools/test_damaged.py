@@ -30,7 +30,7 @@ from fairground.trace import trace, unpack
 from fairground.base.errors import InputError, reading
 from fairground.study.experiment_file import Experiment
 from fairground.study.grid import Grid
-from fairground.pictures import histogram, sweep
+from fairground.pictures.kinds import histogram, sweep
 from fairground.base.settings import UsageError
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

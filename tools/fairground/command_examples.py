@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Examples of every command, which `fairground COMMAND --help` ends with. tests/tools/test_install.py parses each."""
+"""Examples of commands, which `fairground COMMAND --help` ends with. tests/tools/test_install.py parses each."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 # command -> (its words after the command, what that does)
 EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -39,25 +39,6 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "placements": (("run.json --stats", "which rule chose CPUs, and how often"),),
     "balancing": (("run.json --full", "every pass, with all that it compared"),),
     "graph": (("dat2graph2 hack.dat", "hack.svg: who ran on each CPU"), ("lag run.json --max 0.12", "from decisions")),
-    "graph dat2graph2": (("hack.dat --color-by-command --format png", "a colour for each name"),),
-    "graph running_waiting": (("cfs.dat eevdf.dat -o both.pdf", "two runs above each other"),),
-    "graph latency": (("cfs.dat eevdf.dat --tasks burst", "two schedulers, one axis"),),
-    "graph histogram": (("cyclictest.txt jitter.json --upto 200", "two programs' outputs, up to 200 µs"),
-                        ("hack.dat --by thread", "the waits of each thread in a trace")),
-    "graph cdf": (("hack.dat --all", "also waits that a preemption began"),),
-    "graph share": (("hogs.dat --window 50", "in windows of 50 ms"),),
-    "graph side": (("cfs.dat eevdf.dat bore.dat --range 0.05-0.15", "100 ms of three runs"),),
-    "graph arrows": (("hack.dat --max 0.02", "who woke whom in the first 20 ms"),),
-    "graph opp": (("juno.dat", "frequencies"),),
-    "graph pelt": (("run.dat --tasks burst", "utilisation, of schedsim --averages --trace run.dat"),),
-    "graph sweep": (("sweep.csv --x cpus --y slice --value p99", "a heat map"),),
-    "graph lag": (("run.json --tasks 'hog|burst'", "of these tasks"),),
-    "graph deadline": (("run.json --cpu 0", "of one CPU's queue"),),
-    "graph score": (("bore.json", "BORE's scores"),),
-    "graph levels": (("fdl.json", "FDL's buckets"),),
-    "graph line": (("run.json --min 0.037", "the first pick after 37 ms"),),
-    "graph tree": (("run.json --min 0.037 --cpu 0", "the same pick in the tree"),),
-    "graph quota": (("run.json --group 1", "the pool of one group"),),
     "convert": (("hack.dat -o hack.pftrace", "for ui.perfetto.dev"),
                 ("hack.dat -o waits.parquet --table waits", "for pandas.read_parquet()")),
     "fidelity": (("--fast", "the third of the cases that the nightly tests check"),),
@@ -91,11 +72,15 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
             yield sub
 
 
+def show_examples(parser: argparse.ArgumentParser, path: str, examples: Iterable[tuple[str, str]]) -> None:
+    """Let the help of @parser, to which the words @path lead, end with @examples."""
+    lines = [f"  fairground {path} {words}".rstrip() + f"\n      {what}" for words, what in examples]
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.epilog = "\n".join(["examples:", *lines])
+
+
 def add_examples(parser: argparse.ArgumentParser) -> None:
     """Let the help of each command of @parser end with its examples."""
     for path, sub in parsers(parser):
-        if not path:
-            continue
-        lines = [f"  fairground {path} {words}".rstrip() + f"\n      {what}" for words, what in EXAMPLES.get(path, ())]
-        sub.formatter_class = argparse.RawDescriptionHelpFormatter
-        sub.epilog = "\n".join(["examples:", *lines]) if lines else None
+        if path in EXAMPLES:
+            show_examples(sub, path, EXAMPLES[path])

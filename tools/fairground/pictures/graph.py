@@ -5,56 +5,38 @@ import argparse
 import importlib
 import os
 import pathlib
+import pkgutil
 import re
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from .. import result
-from ..base.option_values import U16, U32, whole
 from ..base.settings import UsageError
+from ..command_examples import show_examples
+from . import kinds as package
 
-KINDS = {
-    "dat2graph2": "which task ran on each CPU, and when",
-    "running_waiting": "how many tasks ran and waited; red below the dotted line: a CPU idled meanwhile",
-    "latency": "how long tasks waited for a CPU: histogram and distribution",
-    "histogram": "latencies of each CPU or thread: of a trace, or as cyclictest, jitterdebugger and jitter count",
-    "cdf": "how long tasks waited for a CPU: distribution, and its tail on logarithmic axes",
-    "share": "what part of a CPU each task got over time, beside what an ideal machine would give it",
-    "side": "a row for each task, several runs on one axis of time: bar, it runs; line, it waits",
-    "arrows": "the same, with arrows: who woke whom, who took the CPU from whom",
-    "pelt": "load averages of tasks and CPUs: utilisation with its estimate, load, or what is runnable",
-    "opp": "the frequency of each CPU, and how busy it was",
-    "sweep": "a heat map of a table: two parameters and a result, from CSV or JSON",
-    "lag": "how much service each task is owed, from decisions; below zero it is ahead",
-    "deadline": "how far virtual deadlines are, from decisions of EEVDF and BORE",
-    "score": "BORE's scores of bursts, from decisions",
-    "levels": "the buckets of FDL's groups, from decisions",
-    "line": "one pick on the number line of virtual time: vruntimes, deadlines, who is eligible",
-    "tree": "one pick in the tree of those that wait, with the least vruntime below each node",
-    "quota": "the pool of a group with a quota, and where it is throttled, from decisions",
-}
-MODULES = {**dict.fromkeys(("lag", "deadline", "score", "levels"), "curves"), "side": "gantt",
-           "arrows": "gantt", "line": "pick", "tree": "pick"}  # of pictures; the others are named as the kind
 NOT_SHOWN = {"command", "kind", "files", "build", "output", "format", "range"}
 FORMATS = ("svg", "pdf", "png")
 RANGE = re.compile(r"([0-9]*\.?[0-9]+)-([0-9]*\.?[0-9]+)")
 LATEST = 1e9  # s
 
 
-def positive(text: str) -> float:
-    """A number of microseconds, as an option has it."""
-    value = float(text)
-    if not 1e-3 <= value <= LATEST:
-        raise argparse.ArgumentTypeError(f"{text}: a number from 0.001 to {LATEST:g} is expected")
-    return value
-
-
-def module_of(kind: str) -> Any:
-    """The module that draws @kind. Only numpy is needed to load it; a UsageError says how to get it."""
+@lru_cache
+def kinds() -> dict[str, Any]:
+    """The module of each kind, in the order of their names. A UsageError says how to get numpy, which they need."""
+    found: dict[str, Any] = {}
     try:
-        return importlib.import_module(f".{MODULES.get(kind, kind)}", __package__)
+        for name in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):
+            module = importlib.import_module(f"{package.__name__}.{name}")
+            found |= dict.fromkeys(module.KINDS, module)
     except ImportError as error:
         raise missing(error) from error
+    return dict(sorted(found.items()))
+
+
+def caption(kind: str) -> str:
+    """What the pictures of @kind show, in a sentence."""
+    return str(kinds()[kind].KINDS[kind][0])
 
 
 def missing(error: ImportError) -> UsageError:
@@ -63,9 +45,16 @@ def missing(error: ImportError) -> UsageError:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    kinds = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    for kind, what in KINDS.items():
-        sub = kinds.add_parser(kind, help=what, description=what)
+    try:
+        known = kinds()
+    except UsageError as error:  # main() says it again
+        parser.add_argument("words", nargs=argparse.REMAINDER, metavar="KIND FILE...", help=str(error))
+        parser.set_defaults(kind="")
+        return
+    subs = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
+    for kind, module in known.items():
+        what, *examples = module.KINDS[kind]
+        sub = subs.add_parser(kind, help=what, description=what)
         sub.add_argument("files", nargs="+", metavar="FILE", help="several are drawn above each other")
         sub.add_argument("-o", "--output", help="the picture: NAME.svg, NAME.pdf or NAME.png; default: beside the "
                          "first FILE, as schedgraph would call it")
@@ -74,75 +63,8 @@ def options(parser: argparse.ArgumentParser) -> None:
         sub.add_argument("--min", type=float, metavar="S", help="seconds after the begin from which on it is shown")
         sub.add_argument("--max", type=float, metavar="S", help="and until when")
         sub.add_argument("--range", metavar="A-B", help="the same as --min A --max B")
-        OPTIONS.get(kind, lambda _: None)(sub)
-
-
-def _dat2graph2(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--color-by-command", action="store_true", help="a colour for each name, not for each thread")
-    parser.add_argument("--target", metavar="NAME", help="colours for threads of this name; all others are black")
-    parser.add_argument("--socket-order", nargs="?", const="", metavar="LIST",
-                        help="CPUs in order of their sockets; LIST says which they are, for example 0,2/1,3, unless "
-                        "the trace says how many sockets there are")
-    parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
-    parser.add_argument("--frequency", action="store_true", help="a line over each CPU's bars: its frequency, from the "
-                        "events power:cpu_frequency; the row's height is the highest of the trace")
-
-
-def _latency(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks whose name contains this")
-    parser.add_argument("--all", action="store_true", help="also waits that a preemption began")
-
-
-def _histogram(parser: argparse.ArgumentParser) -> None:
-    _latency(parser)
-    parser.add_argument("--by", choices=("cpu", "thread", "command"), default="cpu",
-                        help="of a trace: a line for each of these; default: the CPU where the wait ended")
-    parser.add_argument("--bin", type=positive, metavar="US", help="width of a bin, µs; default: not too many bins")
-    parser.add_argument("--upto", type=positive, metavar="US", help="where the axis ends; default: after the longest")
-
-
-def _curves(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tasks", metavar="REGEX", default="", help="only entities whose name contains this")
-    parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only decisions about this CPU's queues")
-    parser.add_argument("--group", type=whole(0, U32), metavar="N",
-                        help="only those about queues of this group; 0: the root's")
-
-
-def _quota(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--group", type=whole(0, U32), metavar="N",
-                        help="this group; default: that with the most decisions")
-
-
-def _pick(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only picks of this CPU")
-    parser.add_argument("--group", type=whole(0, U32), metavar="N",
-                        help="only those on queues of this group; 0: the root's")
-
-
-def _share(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--window", type=float, metavar="MS", help="length of the windows; default: 60 windows")
-
-
-def _pelt(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--signal", choices=("util", "load", "runnable"), default="util",
-                        help="which average; default: util")
-    parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks, groups and CPUs whose name contains "
-                        "this")
-    parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only what was computed on this CPU")
-
-
-def _gantt(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks whose NAME-PID contains this")
-
-
-def _sweep(parser: argparse.ArgumentParser) -> None:
-    for option, place in (("x", "first"), ("y", "second"), ("value", "last")):
-        parser.add_argument(f"--{option}", metavar="COLUMN", help=f"default: the {place}")
-
-
-OPTIONS = {"dat2graph2": _dat2graph2, "latency": _latency, "cdf": _latency, "histogram": _histogram, "quota": _quota,
-           "share": _share, "pelt": _pelt, "side": _gantt, "arrows": _gantt, "sweep": _sweep, "line": _pick,
-           "tree": _pick, **{kind: _curves for kind, module in MODULES.items() if module == "curves"}}
+        getattr(module, "options", lambda _: None)(sub)
+        show_examples(sub, f"graph {kind}", examples)
 
 
 def take_range(arguments: argparse.Namespace) -> None:
@@ -188,9 +110,10 @@ def header(arguments: argparse.Namespace, sources: list[Any]) -> list[str]:
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
     """draw what is in traces and records of decisions"""
+    known = kinds()
     take_range(arguments)
-    kind = module_of(arguments.kind)
-    out = output_of(arguments, kind.suffix(arguments))
+    kind = known[arguments.kind]
+    out = output_of(arguments, getattr(kind, "suffix", lambda of: f"_{of.kind}")(arguments))
     try:
         sources = [kind.open_source(path, arguments) for path in arguments.files]
         from . import style
@@ -201,7 +124,7 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"--output {out}: {error.strerror or error}") from error
     said = [kind.report(source, arguments) for source in sources]
-    result.tell([*said, f"{out}: {KINDS[arguments.kind]}"], partial(result.of_runs, arguments.files),
+    result.tell([*said, f"{out}: {caption(arguments.kind)}"], partial(result.of_runs, arguments.files),
                 ({"file": source.name, "says": text.split("\n")} for source, text in zip(sources, said)),
                 kind=arguments.kind, out=out)
     return 0

@@ -99,7 +99,7 @@ def draw(kind: str, paths: Sequence[str], arguments: argparse.Namespace) -> Pict
     wanted = parser.parse_args([kind, "--no-header", *(["--range", arguments.range] if arguments.range else []), "--",
                                 *paths])
     graph.take_range(wanted)
-    module = graph.module_of(kind)
+    module = graph.kinds()[kind]
     try:
         with contextlib.redirect_stderr(io.StringIO()):  # lost events are among the verdicts
             sources = [module.open_source(path, wanted) for path in paths]
@@ -115,7 +115,7 @@ def draw(kind: str, paths: Sequence[str], arguments: argparse.Namespace) -> Pict
 
 def judge_trace(run: Run, drawn: dict[str, Picture]) -> None:
     """The verdicts about a trace, from the sources of its pictures."""
-    from . import running_waiting, share
+    from .kinds import running_waiting, share
 
     source = drawn["running_waiting"].sources[0]
     lost, cpus = source.timeline.lost, source.timeline.cpus
@@ -176,7 +176,7 @@ def rule_counts(run: Run) -> Counter[tuple[str, str]]:
 
 
 def figure_of(picture: Picture, of: str) -> str:
-    what = html.escape(graph.KINDS[picture.kind])
+    what = html.escape(graph.caption(picture.kind))
     return (f'<figure id="{html.escape(picture.kind)}-{html.escape(of)}"><h3>{html.escape(picture.kind)}</h3>'
             f'<div class="wide"><img alt="{what}, of {html.escape(of)}" src="{picture.address}"></div>'
             f"<figcaption>{what}.</figcaption><details><summary>numbers</summary>"

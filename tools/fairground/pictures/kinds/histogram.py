@@ -11,19 +11,26 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import reading
-from ..base.settings import UsageError
-from ..machine.image import TraceError
-from ..trace.tracefile import MAGICS, MAGIC_SIZE
-from . import counted, latency
-from .counted import US, Counted, Series
-from .source import Source, open_source as open_trace
-from .style import COLOURS, MARKERS, add_legend, finish_axis, new_figure
+from ...base.errors import reading
+from ...base.settings import UsageError
+from ...machine.image import TraceError
+from ...trace.tracefile import MAGICS, MAGIC_SIZE
+from .. import counted
+from ..counted import US, Counted, Series
+from ..source import Source, open_source as open_trace
+from ..style import COLOURS, MARKERS, add_legend, finish_axis, new_figure
+from . import latency
 
+KINDS = {
+    "histogram": ("latencies of each CPU or thread: of a trace, or as cyclictest, jitterdebugger and jitter count",
+                  ("cyclictest.txt jitter.json --upto 200", "two programs' outputs, up to 200 µs"),
+                  ("hack.dat --by thread", "the waits of each thread in a trace")),
+}
 MOST_BINS = 400
 CURVES = 8
 LEAST = 0.7           # where the logarithmic axis of counts begins
 QUANTILES = (0.5, 0.99, 0.999)
+WIDEST = 1e9          # µs
 
 
 @dataclass
@@ -42,8 +49,20 @@ class Histogram:
         return self.lines
 
 
-def suffix(_: argparse.Namespace) -> str:
-    return "_histogram"
+def positive(text: str) -> float:
+    """A number of microseconds, as an option has it."""
+    value = float(text)
+    if not 1e-3 <= value <= WIDEST:
+        raise argparse.ArgumentTypeError(f"{text}: a number from 0.001 to {WIDEST:g} is expected")
+    return value
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    latency.options(parser)
+    parser.add_argument("--by", choices=("cpu", "thread", "command"), default="cpu",
+                        help="of a trace: a line for each of these; default: the CPU where the wait ended")
+    parser.add_argument("--bin", type=positive, metavar="US", help="width of a bin, µs; default: not too many bins")
+    parser.add_argument("--upto", type=positive, metavar="US", help="where the axis ends; default: after the longest")
 
 
 def _of_trace(source: Source, arguments: argparse.Namespace) -> Counted:

@@ -16,13 +16,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..decisions.fair_decisions import SHAPES, Decision
-from ..decisions.policy_numbers import AFTER_CHARGE, Points, deadlines, lags, levels, scores
-from ..machine.image import TraceError
-from .decided import HOW, Decided, open_decided
-from .source import Array, check_tasks
-from .style import COLOURS, COLUMNS, ENOUGH, MARKERS, add_legend, finish_axis, new_figure, time_unit
+from ...base.option_values import U16, U32, whole
+from ...decisions.fair_decisions import SHAPES, Decision
+from ...decisions.policy_numbers import AFTER_CHARGE, Points, deadlines, lags, levels, scores
+from ...machine.image import TraceError
+from ..decided import HOW, Decided, open_decided
+from ..source import Array, check_tasks
+from ..style import COLOURS, COLUMNS, ENOUGH, MARKERS, add_legend, finish_axis, new_figure, time_unit
 
+KINDS = {
+    "lag": ("how much service each task is owed, from decisions; below zero it is ahead",
+            ("run.json --tasks 'hog|burst'", "of these tasks")),
+    "deadline": ("how far virtual deadlines are, from decisions of EEVDF and BORE",
+                 ("run.json --cpu 0", "of one CPU's queue")),
+    "score": ("BORE's scores of bursts, from decisions",
+              ("bore.json", "BORE's scores")),
+    "levels": ("the buckets of FDL's groups, from decisions",
+               ("fdl.json", "FDL's buckets")),
+}
 LINES = ("-", "--", "-.", ":")
 CURVES = 8
 MS = 1e6
@@ -46,8 +57,8 @@ class Curve:
             self.picked, np.int8) == 1
 
 
-class Kind(NamedTuple):
-    """A kind of picture."""
+class Numbers(NamedTuple):
+    """What a kind of picture draws."""
 
     points: Callable[[Decision], Points]
     unit: float               # of the picture, in that of the points
@@ -56,26 +67,29 @@ class Kind(NamedTuple):
     without: str              # a sentence if there are no points
 
 
-KINDS = {
-    "lag": Kind(lags, MS, "lag, ms of CPU time", False,
-                f"it has no picks, ticks and preemptions with candidates: {HOW}"),
-    "deadline": Kind(deadlines, MS, "deadline - V, virtual ms", False, "its policy has no virtual deadlines: EEVDF and "
-                     "BORE have, schedsim --sched eevdf --decisions FILE"),
-    "score": Kind(scores, 1, "score", True, "its policy keeps no scores: BORE does, schedsim --sched bore --decisions "
-                  "FILE"),
-    "levels": Kind(levels, MS, "ms until full", False, "no bucket of FDL is in it: schedsim --sched fdl --decisions "
-                   "FILE group:name=a,deadline_rr=5ms, with tasks in that group"),
+NUMBERS = {
+    "lag": Numbers(lags, MS, "lag, ms of CPU time", False,
+                   f"it has no picks, ticks and preemptions with candidates: {HOW}"),
+    "deadline": Numbers(deadlines, MS, "deadline - V, virtual ms", False, "its policy has no virtual deadlines: EEVDF "
+                        "and BORE have, schedsim --sched eevdf --decisions FILE"),
+    "score": Numbers(scores, 1, "score", True, "its policy keeps no scores: BORE does, schedsim --sched bore "
+                     "--decisions FILE"),
+    "levels": Numbers(levels, MS, "ms until full", False, "no bucket of FDL is in it: schedsim --sched fdl --decisions "
+                      "FILE group:name=a,deadline_rr=5ms, with tasks in that group"),
 }
 
 
-def suffix(arguments: argparse.Namespace) -> str:
-    return f"_{arguments.kind}"
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tasks", metavar="REGEX", default="", help="only entities whose name contains this")
+    parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only decisions about this CPU's queues")
+    parser.add_argument("--group", type=whole(0, U32), metavar="N",
+                        help="only those about queues of this group; 0: the root's")
 
 
 def read_curves(source: Decided, arguments: argparse.Namespace) -> dict[str, Curve]:
     """name of the entity -> its curve."""
     found: dict[str, Curve] = {}
-    kind, last = KINDS[arguments.kind], source.start
+    kind, last = NUMBERS[arguments.kind], source.start
     policies: dict[str, None] = {}
     for time, d in source.records(SHAPES):  # of all kinds: in a trace.dat they share their rows
         last = time
@@ -101,7 +115,7 @@ def open_source(path: str, arguments: argparse.Namespace) -> Decided:
     source = open_decided(path, arguments)
     source.data = read_curves(source, arguments)
     if not source.data:
-        raise TraceError(f"{path}: {KINDS[arguments.kind].without}")
+        raise TraceError(f"{path}: {NUMBERS[arguments.kind].without}")
     return source
 
 
@@ -129,7 +143,7 @@ def thinned(curve: Curve, span: int) -> tuple[Array, Array, Array]:
 
 
 def draw_source(axis: Any, source: Decided, arguments: argparse.Namespace, looks: dict[str, Any], unit: float) -> None:
-    kind = KINDS[arguments.kind]
+    kind = NUMBERS[arguments.kind]
     for name, (colour, line, marker) in looks.items():
         if name not in source.data:
             continue
@@ -184,7 +198,7 @@ def report(source: Decided, arguments: argparse.Namespace) -> str:
     """The least and the greatest value of each curve, and how often the entity was picked; of lags, how often with a
     lag below 0."""
     lag = arguments.kind == "lag"
-    lines = [f"{source.name}: {KINDS[arguments.kind].axis}",
+    lines = [f"{source.name}: {NUMBERS[arguments.kind].axis}",
              f"  {'entity':<22} {'least':>12} {'mean':>12} {'greatest':>12} {'picks':>8}" + "   when ahead" * lag]
     for name in sorted(source.data):
         _, values, picked = source.data[name].columns()

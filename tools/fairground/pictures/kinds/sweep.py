@@ -12,12 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import reading
-from ..base.settings import UsageError
-from ..machine.image import TraceError
-from .source import Array
-from .style import finish_axis, new_figure
+from ...base.errors import reading
+from ...base.settings import UsageError
+from ...machine.image import TraceError
+from ..source import Array
+from ..style import finish_axis, new_figure
 
+KINDS = {
+    "sweep": ("a heat map of a table: two parameters and a result, from CSV or JSON",
+              ("sweep.csv --x cpus --y slice --value p99", "a heat map")),
+}
 NUMBERS_IN = 14  # columns at most for numbers in the cells
 
 
@@ -40,8 +44,9 @@ class Grid:
         return [f"{self.name}: {int(self.counts.sum())} results, {int((self.counts == 0).sum())} empty cells"]
 
 
-def suffix(_: argparse.Namespace) -> str:
-    return "_sweep"
+def options(parser: argparse.ArgumentParser) -> None:
+    for option, place in (("x", "first"), ("y", "second"), ("value", "last")):
+        parser.add_argument(f"--{option}", metavar="COLUMN", help=f"default: the {place}")
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:

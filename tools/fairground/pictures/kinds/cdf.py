@@ -9,10 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from .latency import CURVES, LEAST, LINES, check, curves, report as report
-from .source import Source, open_source as open_source
-from .style import COLOURS, add_legend, finish_axis, new_figure
+from ..source import Source, open_source as open_source
+from ..style import COLOURS, add_legend, finish_axis, new_figure
+from .latency import CURVES, LEAST, LINES, check, curves, options as options, report as report
 
+KINDS = {
+    "cdf": ("how long tasks waited for a CPU: distribution, and its tail on logarithmic axes",
+            ("hack.dat --all", "also waits that a preemption began")),
+}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 

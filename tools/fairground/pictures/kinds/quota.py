@@ -9,11 +9,16 @@ from typing import Any
 
 import numpy as np
 
-from ..decisions.quota_decisions import NO_QUOTA, SHAPES, PoolDecision
-from ..machine.image import TraceError
-from .decided import HOW, Decided, open_decided
-from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
+from ...base.option_values import U32, whole
+from ...decisions.quota_decisions import NO_QUOTA, SHAPES, PoolDecision
+from ...machine.image import TraceError
+from ..decided import HOW, Decided, open_decided
+from ..style import COLOURS, add_legend, finish_axis, new_figure, time_unit
 
+KINDS = {
+    "quota": ("the pool of a group with a quota, and where it is throttled, from decisions",
+              ("run.json --group 1", "the pool of one group")),
+}
 POOL, RED = COLOURS[0], COLOURS[5]
 
 
@@ -42,8 +47,9 @@ class Group:
             self.throttled.append((cpu, self.since.pop(cpu), time))
 
 
-def suffix(_: argparse.Namespace) -> str:
-    return "_quota"
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--group", type=whole(0, U32), metavar="N",
+                        help="this group; default: that with the most decisions")
 
 
 def read_groups(source: Decided) -> dict[int, Group]:

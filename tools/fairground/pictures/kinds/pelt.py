@@ -11,14 +11,19 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import reading
-from ..machine.image import DAMAGED, TraceError
-from ..trace.records import decoder
-from ..trace.tracefile import TraceFile
+from ...base.errors import reading
+from ...base.option_values import U16, whole
+from ...machine.image import DAMAGED, TraceError
+from ...trace.records import decoder
+from ...trace.tracefile import TraceFile
+from ..source import Array, Source, check_tasks, open_source as open_trace
+from ..style import COLOURS, add_legend, finish_axis, new_figure, time_unit
 from .curves import LINES, Curve, thinned
-from .source import Array, Source, check_tasks, open_source as open_trace
-from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
 
+KINDS = {
+    "pelt": ("load averages of tasks and CPUs: utilisation with its estimate, load, or what is runnable",
+             ("run.dat --tasks burst", "utilisation, of schedsim --averages --trace run.dat")),
+}
 ENTITY, QUEUE = "sched_pelt_se", "sched_pelt_cfs"
 CURVES = 8
 AXES = {"util": "utilisation", "load": "load", "runnable": "runnable"}
@@ -30,6 +35,14 @@ class Averages(Source):
 
     curves: dict[str, Curve]
     estimates: dict[str, Curve]
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--signal", choices=("util", "load", "runnable"), default="util",
+                        help="which average; default: util")
+    parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks, groups and CPUs whose name contains "
+                        "this")
+    parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only what was computed on this CPU")
 
 
 def suffix(arguments: argparse.Namespace) -> str:

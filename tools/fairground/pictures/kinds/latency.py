@@ -9,16 +9,25 @@ from typing import Any
 
 import numpy as np
 
-from ..base.settings import UsageError
-from ..machine.image import TraceError
-from .source import Array, Source, open_source as open_source
-from .style import COLOURS, add_legend, finish_axis, new_figure
+from ...base.settings import UsageError
+from ...machine.image import TraceError
+from ..source import Array, Source, open_source as open_source
+from ..style import COLOURS, add_legend, finish_axis, new_figure
 
+KINDS = {
+    "latency": ("how long tasks waited for a CPU: histogram and distribution",
+                ("cfs.dat eevdf.dat --tasks burst", "two schedulers, one axis")),
+}
 LINES = ("-", "--", "-.", ":")
 BINS_A_DECADE = 20
 LEAST = 1          # ns: where waits of 0 are drawn, which the logarithmic axis does not have
 CURVES = 8
 QUANTILES = (0.5, 0.99, 0.999)
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks whose name contains this")
+    parser.add_argument("--all", action="store_true", help="also waits that a preemption began")
 
 
 def suffix(arguments: argparse.Namespace) -> str:

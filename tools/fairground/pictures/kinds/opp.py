@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import reading
-from ..machine.image import DAMAGED, TraceError
-from ..trace.records import decoder
-from ..trace.tracefile import TraceFile
-from .source import Array, Source, occupied, open_source as open_trace
-from .style import COLOURS, add_legend, finish_axis, new_figure, time_unit
+from ...base.errors import reading
+from ...machine.image import DAMAGED, TraceError
+from ...trace.records import decoder
+from ...trace.tracefile import TraceFile
+from ..source import Array, Source, occupied, open_source as open_trace
+from ..style import COLOURS, add_legend, finish_axis, new_figure, time_unit
 
+KINDS = {
+    "opp": ("the frequency of each CPU, and how busy it was",
+            ("juno.dat", "frequencies")),
+}
 EVENT = "cpu_frequency"
 CURVES = 12
 
@@ -33,10 +37,6 @@ class Speeds(Source):
         """(borders, MHz between each two of them) from the first known frequency of @cpu to the end of the window."""
         times, mhz = np.array(self.speeds[cpu]).T
         return np.append(times, self.window.length), mhz
-
-
-def suffix(_: argparse.Namespace) -> str:
-    return "_opp"
 
 
 def open_source(path: str, arguments: argparse.Namespace) -> Speeds:

@@ -14,10 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from ..base.settings import UsageError
-from .source import Array, Source, occupied, open_source as open_source
-from .style import COLOURS, MARKERS, add_legend, finish_axis, new_figure, time_unit
+from ...base.settings import UsageError
+from ..source import Array, Source, occupied, open_source as open_source
+from ..style import COLOURS, MARKERS, add_legend, finish_axis, new_figure, time_unit
 
+KINDS = {
+    "share": ("what part of a CPU each task got over time, beside what an ideal machine would give it",
+              ("hogs.dat --window 50", "in windows of 50 ms")),
+}
 TASKS, WINDOWS, MOST_WINDOWS = 8, 60, 2000
 NICE_0, STEP, REAL_TIME = 120, 1.25, 100  # a step of nice is a quarter more weight
 
@@ -107,8 +111,8 @@ def shares(source: Source, arguments: argparse.Namespace) -> Shares:
     return Shares(borders, got, {pid: np.diff(ideal[pid]) / np.diff(borders) for pid in shown})
 
 
-def suffix(_: argparse.Namespace) -> str:
-    return "_share"
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--window", type=float, metavar="MS", help="length of the windows; default: 60 windows")
 
 
 def draw_source(axis: Any, source: Source, found: Shares, unit: float) -> None:

@@ -9,12 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..decisions.fair_decisions import SHAPES, Candidate, Decision, Flag, difference, links
-from ..decisions.policy_numbers import due, mean
-from ..machine.image import TraceError
-from .decided import HOW, Decided, open_decided
-from .style import COLOURS, finish_axis, new_figure
+from ...base.option_values import U16, U32, whole
+from ...decisions.fair_decisions import SHAPES, Candidate, Decision, Flag, difference, links
+from ...decisions.policy_numbers import due, mean
+from ...machine.image import TraceError
+from ..decided import HOW, Decided, open_decided
+from ..style import COLOURS, finish_axis, new_figure
 
+KINDS = {
+    "line": ("one pick on the number line of virtual time: vruntimes, deadlines, who is eligible",
+             ("run.json --min 0.037", "the first pick after 37 ms")),
+    "tree": ("one pick in the tree of those that wait, with the least vruntime below each node",
+             ("run.json --min 0.037 --cpu 0", "the same pick in the tree")),
+}
 WAITS, PICKED, RUNS = COLOURS[0], COLOURS[1], COLOURS[2]
 MOST = 31  # candidates that a picture has room for
 
@@ -44,8 +51,10 @@ class Pick:
         return PICKED if self.decision.is_about(c) else RUNS if c.has(Flag.RUNS) else WAITS
 
 
-def suffix(arguments: argparse.Namespace) -> str:
-    return f"_{arguments.kind}"
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--cpu", type=whole(0, U16), metavar="N", help="only picks of this CPU")
+    parser.add_argument("--group", type=whole(0, U32), metavar="N",
+                        help="only those on queues of this group; 0: the root's")
 
 
 def open_source(path: str, arguments: argparse.Namespace) -> Decided:

@@ -9,17 +9,32 @@ from typing import Any
 
 import numpy as np
 
-from ..base.option_values import parse_cpus
-from ..base.settings import UsageError
+from ...base.option_values import parse_cpus
+from ...base.settings import UsageError
+from ..source import Array, Source, open_source as open_trace
+from ..style import COLUMNS, ENOUGH, OTHERS, WIDTH, Style, add_legend, finish_axis, new_figure, style, time_unit
 from . import opp
 from .opp import Speeds
-from .source import Array, Source, open_source as open_trace
-from .style import COLUMNS, ENOUGH, OTHERS, WIDTH, Style, add_legend, finish_axis, new_figure, style, time_unit
 
+KINDS = {
+    "dat2graph2": ("which task ran on each CPU, and when",
+                   ("hack.dat --color-by-command --format png", "a colour for each name")),
+}
 BAR = 0.84         # of the height of a CPU's row
 LABELS = 150       # bars that have their task's name on them, the longest
 LETTER = 0.065     # inches
 PACKAGES = re.compile(r"\b(\d+) packages?\b|\bsockets=(\d+)\b")
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--color-by-command", action="store_true", help="a colour for each name, not for each thread")
+    parser.add_argument("--target", metavar="NAME", help="colours for threads of this name; all others are black")
+    parser.add_argument("--socket-order", nargs="?", const="", metavar="LIST",
+                        help="CPUs in order of their sockets; LIST says which they are, for example 0,2/1,3, unless "
+                        "the trace says how many sockets there are")
+    parser.add_argument("-C", "--cpus", help="only these CPUs, for example 2,3")
+    parser.add_argument("--frequency", action="store_true", help="a line over each CPU's bars: its frequency, from the "
+                        "events power:cpu_frequency; the row's height is the highest of the trace")
 
 
 def suffix(arguments: argparse.Namespace) -> str:

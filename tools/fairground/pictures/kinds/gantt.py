@@ -10,15 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from ..base.errors import reading
-from ..base.settings import UsageError
-from ..machine.image import DAMAGED, TraceError
-from ..trace.records import decoder
-from ..trace.timeline import SWITCH
-from ..trace.tracefile import TraceFile
-from .source import Array, Source, check_tasks, open_source as open_trace
-from .style import Style, add_legend, finish_axis, new_figure, style, time_unit
+from ...base.errors import reading
+from ...base.settings import UsageError
+from ...machine.image import DAMAGED, TraceError
+from ...trace.records import decoder
+from ...trace.timeline import SWITCH
+from ...trace.tracefile import TraceFile
+from ..source import Array, Source, check_tasks, open_source as open_trace
+from ..style import Style, add_legend, finish_axis, new_figure, style, time_unit
 
+KINDS = {
+    "side": ("a row for each task, several runs on one axis of time: bar, it runs; line, it waits",
+             ("cfs.dat eevdf.dat bore.dat --range 0.05-0.15", "100 ms of three runs")),
+    "arrows": ("the same, with arrows: who woke whom, who took the CPU from whom",
+               ("hack.dat --max 0.02", "who woke whom in the first 20 ms")),
+}
 ROWS, SHAPES, ARROWS = 24, 20_000, 400
 BLACK, RED = "black", "#d55e00"
 POLICY = re.compile(r"(?:Fairground|schedsim) \S+: (\S+);")
@@ -37,8 +43,8 @@ class Tasks(Source):
         return f"{said[1]}: {self.name}" if said else self.name
 
 
-def suffix(arguments: argparse.Namespace) -> str:
-    return f"_{arguments.kind}"
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks whose NAME-PID contains this")
 
 
 def open_source(path: str, arguments: argparse.Namespace) -> Tasks:

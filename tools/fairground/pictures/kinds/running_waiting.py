@@ -12,9 +12,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .source import Array, Source, open_source as open_source
-from .style import COLUMNS, ENOUGH, add_legend, finish_axis, new_figure, time_unit
+from ..source import Array, Source, open_source as open_source
+from ..style import COLUMNS, ENOUGH, add_legend, finish_axis, new_figure, time_unit
 
+KINDS = {
+    "running_waiting": ("how many tasks ran and waited; red below the dotted line: a CPU idled meanwhile",
+                        ("cfs.dat eevdf.dat -o both.pdf", "two runs above each other")),
+}
 GREEN, RED = "#009e73", "#d55e00"
 
 
