@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Contracts as code: what a function demands of its caller, checked at its head. All builds check,
- * except on the four hottest paths (switch, wake, tick, system call entry) and in the page and slab
- * allocators: those write `if (DEBUG)` before the check. Order of locks: kernel/task/lockdep.h.
+ * Contracts as code: what a function demands of its caller, checked at its head. `assert` checks in
+ * every build. `debug_assert` checks in DEBUG builds alone, for code that runs often: the switch, a
+ * wakeup, the tick, the entry of a system call, allocators, the recorder, small helpers. Order of
+ * locks: kernel/task/lockdep.h.
  */
 #pragma once
 
@@ -17,12 +18,14 @@
 #define assert_irqs_off()    assert(!arch_irq_enabled())
 #define assert_irqs_on()     assert(arch_irq_enabled())
 /*
- * The function may switch: preemption is on, no spin lock is held, this is no interrupt. Not by
- * this_cpu(): the thread may move to another CPU between finding its words and reading them. A good
- * place for a switch that is due.
+ * May the running code sleep? Preemption is on, no spin lock is held, this is no interrupt. Not by
+ * this_cpu(): the thread may move to another CPU between finding its words and reading them.
  */
+#define may_sleep() (arch_preemptible() && !arch_in_irq())
+
+/* The function may switch, so this is also a good place for a switch that is due. */
 #define might_sleep()                                                                              \
 	do {                                                                                       \
-		assert(arch_preemptible() && !arch_in_irq());                                      \
+		assert(may_sleep());                                                               \
 		might_resched();                                                                   \
 	} while (0)

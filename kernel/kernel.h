@@ -55,6 +55,12 @@ const char *symbol_name(u64 addr, char *buf, size_t size);
 		if (unlikely(!(cond)))                                                             \
 			panic("%s:%d: assertion failed: %s", __FILE__, __LINE__, #cond);           \
 	} while (0)
+/* The same in DEBUG builds alone: for code that runs often, which others pay for no check. */
+#define debug_assert(cond)                                                                         \
+	do {                                                                                       \
+		if (DEBUG)                                                                         \
+			assert(cond);                                                              \
+	} while (0)
 
 /* Value of NAME=value on the kernel command line, or NULL; a bare NAME is "". Valid after boot. */
 const char *cmdline_get(const char *name);

@@ -7,6 +7,7 @@
  * for all.
  */
 #include "kernel/arch.h"
+#include "kernel/contract.h"
 #include "kernel/percpu.h"
 #include "x86.h"
 
@@ -181,6 +182,7 @@ void x86_cpu_load(struct cpu *c)
 
 void arch_cpu_idle(void)
 {
+	debug_assert(!arch_irq_enabled());
 	__asm__ volatile("sti; hlt; cli" ::: "memory");
 }
 

@@ -11,6 +11,7 @@
  * owner (mm->lock); the vmap area's by vmalloc.
  */
 #include "kernel/arch.h"
+#include "kernel/contract.h"
 #include "kernel/percpu.h"
 #include "kernel/mm/mm.h"
 #include "lib/errno.h"
@@ -314,6 +315,7 @@ void arch_pt_load(u64 root)
 {
 	struct arch_cpu *a = this_cpu()->arch;
 
+	debug_assert(!arch_preemptible() || !arch_irq_enabled());
 	/*
 	 * Write this before CR3: a shootdown that does not see it has changed its tables before
 	 * this CPU reads them.

@@ -110,6 +110,7 @@ void arch_start_cpus(void)
 
 void arch_send_reschedule(unsigned cpu)
 {
+	debug_assert(cpu != arch_cpu_id());
 	x86_apic_send(cpus[cpu]->arch->apic_id, ICR_FIXED | VECTOR_RESCHEDULE);
 }
 
@@ -182,6 +183,7 @@ void x86_call_interrupt(void)
 {
 	struct arch_cpu *a = this_cpu()->arch;
 
+	debug_assert(!arch_irq_enabled());
 	if (!__atomic_load_n(&a->call_pending, __ATOMIC_ACQUIRE))
 		return;
 	call.fn(call.arg);
@@ -203,6 +205,7 @@ static void flush_all(void *unused)
 
 void arch_tlb_shootdown(u64 root)
 {
+	debug_assert(arch_irq_enabled());
 	preempt_disable();
 	if (has_root(this_cpu()->arch, (void *)root))
 		flush_all(NULL);
@@ -214,6 +217,7 @@ void arch_tlb_shootdown(u64 root)
 
 static void unload(void *root)
 {
+	debug_assert(!arch_preemptible() || arch_in_irq());
 	if (this_cpu()->arch->pt_root == (u64)root)
 		arch_pt_load(arch_kernel_pt);
 }

@@ -63,8 +63,7 @@ void arch_switch(struct thread *prev, struct thread *next)
 	struct cpu *c = this_cpu();
 	u64 root = next->mm ? next->mm->pt_root : arch_kernel_pt;
 
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled());
 	if (c->arch->pt_root != root)
 		arch_pt_load(root);
 	if (prev->mm)

@@ -8,6 +8,7 @@
  *	late                   a kernel thread: the other CPUs, file systems, initcalls, then
  *	                       init or the tests
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/arch.h"
 #include "kernel/fs/fs.h"
@@ -38,6 +39,7 @@ static void console_input_init(void)
 
 static void initcalls_run(void)
 {
+	debug_assert(may_sleep());
 	extern const initcall_fn initcall_start[], initcall_end[];
 	char name[64];
 
@@ -135,6 +137,7 @@ static void late_main(void *unused)
 
 __noreturn void kernel_main(void)
 {
+	debug_assert(!arch_irq_enabled());
 	for (unsigned i = 0; i < ARRAY_SIZE(early); i++)
 		early[i]();
 	if (!kthread_create("late", late_main, NULL))
@@ -144,6 +147,7 @@ __noreturn void kernel_main(void)
 
 __noreturn void kernel_secondary_main(unsigned cpu)
 {
+	debug_assert(!arch_irq_enabled());
 	(void)cpu;
 	task_cpu_online();
 	idle_loop();
@@ -154,6 +158,7 @@ void kernel_irq(unsigned irq)
 	char buf[32];
 	size_t n;
 
+	debug_assert(!arch_irq_enabled());
 	if (irq != SERIAL_IRQ)
 		return;
 	while ((n = arch_serial_read(buf, sizeof(buf))))

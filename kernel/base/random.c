@@ -12,6 +12,7 @@ void random_bytes(void *buf, size_t n)
 	u8 *out = buf;
 	u64 word = 0;
 
+	debug_assert(!arch_in_irq());
 	spin_lock(&random_lock);
 	if (!random_state.state)
 		prng_seed(&random_state, cmdline_get_u64("seed", 1));

@@ -10,6 +10,7 @@
  *	t  the runqueue of every CPU, to the console
  */
 #include "kernel/arch.h"
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/pseudo/pseudo.h"
 #include "kernel/sync.h"
@@ -19,6 +20,7 @@ static struct mutex dump_lock = MUTEX_INIT(dump_lock); /* one dump at a time: th
 
 void show_runqueues(void)
 {
+	debug_assert(may_sleep());
 	mutex_lock(&dump_lock);
 	dump_runqueues();
 	mutex_unlock(&dump_lock);

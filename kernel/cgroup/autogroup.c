@@ -19,9 +19,11 @@
  */
 #include "kernel/cgroup/internal.h"
 
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/pseudo/pseudo.h"
+#include "kernel/ref.h"
 #include "kernel/time/time.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
@@ -55,6 +57,7 @@ struct task_group *autogroup_tg(const struct proc *p)
 
 static void set_weight(struct autogroup *ag)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (ag->tg)
 		with_irqs_off(task_group_set_shares(machine, ag->tg, sched_nice_weight(ag->nice)));
 }
@@ -101,13 +104,13 @@ static struct autogroup *create(void)
 struct autogroup *autogroup_get(struct autogroup *ag)
 {
 	if (ag)
-		__atomic_add_fetch(&ag->refs, 1, __ATOMIC_RELAXED);
+		ref_get(&ag->refs);
 	return ag;
 }
 
 static void put(struct autogroup *ag)
 {
-	if (!ag || __atomic_sub_fetch(&ag->refs, 1, __ATOMIC_ACQ_REL))
+	if (!ag || !ref_put(&ag->refs))
 		return;
 	mutex_lock(&cgroup_mutex);
 	list_del(&ag->link);
@@ -134,11 +137,13 @@ static void replace(struct proc *p, struct autogroup *ag)
 
 void autogroup_begin_session(struct proc *p)
 {
+	debug_assert(may_sleep());
 	replace(p, create());
 }
 
 void autogroup_leave(struct proc *p)
 {
+	debug_assert(may_sleep());
 	if (p->autogroup)
 		replace(p, NULL);
 }

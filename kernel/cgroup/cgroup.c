@@ -21,6 +21,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/ref.h"
 #include "kernel/time/speed.h"
 #include "lib/errno.h"
 
@@ -66,6 +67,7 @@ static struct task_group *wanted_tg(const struct thread *t)
 	const struct cgroup *v1 = t->member[HIERARCHY_V1].group;
 	struct task_group *tg = effective_tg(v1) ?: effective_tg(t->member[HIERARCHY_V2].group);
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	return tg || !v1 ? tg : autogroup_tg(t->proc);
 }
 
@@ -155,18 +157,19 @@ void cgroup_detach_cpu(struct cgroup *cg)
 
 struct cgroup *cgroup_get(struct cgroup *cg)
 {
-	__atomic_add_fetch(&cg->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&cg->refs);
 	return cg;
 }
 
 void cgroup_put(struct cgroup *cg)
 {
-	if (!__atomic_sub_fetch(&cg->refs, 1, __ATOMIC_ACQ_REL))
+	if (ref_put(&cg->refs))
 		kfree(cg);
 }
 
 struct cgroup *cgroup_next(struct cgroup *cg, struct cgroup *top)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (!list_empty(&cg->children))
 		return list_first(&cg->children, struct cgroup, sibling);
 	for (; cg != top; cg = cg->parent)
@@ -177,12 +180,14 @@ struct cgroup *cgroup_next(struct cgroup *cg, struct cgroup *top)
 
 static void count_descendants(struct cgroup *parent, int n)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	for (; parent; parent = parent->parent)
 		parent->nr_descendants += (u32)n;
 }
 
 static int attach(struct cgroup *cg)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (cg->hierarchy == HIERARCHY_TUNE)
 		return cgroup_attach_tune(cg);
 	if (cg->hierarchy == HIERARCHY_V1 || cg->parent->cpu_for_children)
@@ -192,6 +197,7 @@ static int attach(struct cgroup *cg)
 
 static void detach(struct cgroup *cg)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	cgroup_detach_cpu(cg);
 	cgroup_detach_tune(cg);
 }
@@ -255,6 +261,7 @@ int cgroup_remove(struct cgroup *cg)
 
 static void count_inside(struct cgroup *cg, int n)
 {
+	debug_assert(spin_is_held(&proc_tree_lock));
 	for (cg->nr_members += (u32)n; cg; cg = cg->parent)
 		cg->nr_inside += (u32)n;
 }
@@ -280,6 +287,7 @@ static struct cgroup_usage member_usage(struct thread *t, const struct cgroup_me
 {
 	struct usage u = thread_usage(t);
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	return (struct cgroup_usage){ since(u.user_ns, m->joined_user_ns),
 				      since(u.system_ns, m->joined_system_ns) };
 }

@@ -94,7 +94,7 @@ static inline bool cgroup_is_root(const struct cgroup *cg)
 struct cgroup *cgroup_create(struct cgroup *parent, int *err);
 /* Remove @cg. 0, or -EBUSY if it has members or children. */
 int cgroup_remove(struct cgroup *cg);
-/* Needs no lock. */
+/* No lock. */
 struct cgroup *cgroup_get(struct cgroup *cg);
 void cgroup_put(struct cgroup *cg);
 /* Walks @top and all groups below it, parents first: the group after @cg, or NULL at the end. */
@@ -110,14 +110,14 @@ void cgroup_free_tg(struct task_group *tg);
 /* Move @t into the scheduler's groups that it belongs to now. proc_tree_lock held. */
 void cgroup_settle(struct thread *t);
 
-/* Number of hierarchies that this machine has, the first of enum hierarchy_id. */
+/* Number of hierarchies that this machine has, the first of enum hierarchy_id. No lock. */
 unsigned cgroup_nr_hierarchies(void);
 
 /* Make @t, or every thread of its process, members of @cg. Threads that have ended are skipped. */
 void cgroup_move(struct thread *t, bool process, struct cgroup *cg);
-/* The group that @t is in, or NULL if @t has ended. */
+/* The group that @t is in at the moment, or NULL if @t has ended. No lock. */
 struct cgroup *cgroup_of(const struct thread *t, enum hierarchy_id h);
-/* Are there members here or below? */
+/* Are there members here or below at the moment? No lock. */
 bool cgroup_is_populated(const struct cgroup *cg);
 
 struct cgroup_usage {

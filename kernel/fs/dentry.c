@@ -14,6 +14,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/ref.h"
 #include "kernel/time/time.h"
 #include "lib/string.h"
 
@@ -50,13 +51,13 @@ struct inode *inode_create(struct superblock *sb, u32 mode)
 
 struct inode *inode_get(struct inode *i)
 {
-	__atomic_add_fetch(&i->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&i->refs);
 	return i;
 }
 
 void inode_put(struct inode *i)
 {
-	if (!i || __atomic_sub_fetch(&i->refs, 1, __ATOMIC_ACQ_REL))
+	if (!i || !ref_put(&i->refs))
 		return;
 	if (i->iops && i->iops->release)
 		i->iops->release(i);
@@ -97,6 +98,7 @@ static void free_name(struct dentry *d)
 /* Give @d the name @name in the room that it has for it. @d is in no tree. */
 static void set_name(struct dentry *d, char *room, const char *name, size_t len)
 {
+	debug_assert(!d->linked && len <= NAME_MAX);
 	memcpy(room, name, len);
 	room[len] = 0;
 	d->name = room;
@@ -125,13 +127,13 @@ struct dentry *dentry_create(struct dentry *parent, const char *name, size_t len
 
 struct dentry *dentry_get(struct dentry *d)
 {
-	__atomic_add_fetch(&d->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&d->refs);
 	return d;
 }
 
 void dentry_put(struct dentry *d)
 {
-	while (d && !__atomic_sub_fetch(&d->refs, 1, __ATOMIC_ACQ_REL)) {
+	while (d && ref_put(&d->refs)) {
 		struct dentry *parent = d->parent == d ? NULL : d->parent;
 
 		inode_put(d->inode);
@@ -239,6 +241,7 @@ static struct rb_node *entry_from(const struct dentry *dir, u64 cookie)
 {
 	struct rb_node *at = dir->entries.root, *found = NULL;
 
+	debug_assert(spin_is_held(&tree_lock));
 	while (at) {
 		bool before = container_of(at, struct dentry, by_cookie)->cookie < cookie;
 
@@ -300,7 +303,7 @@ struct superblock *superblock_create(const struct fs_type *type)
 
 struct superblock *superblock_get(struct superblock *sb)
 {
-	__atomic_add_fetch(&sb->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&sb->refs);
 	return sb;
 }
 
@@ -331,7 +334,7 @@ void tree_clear(struct dentry *dir)
 
 void superblock_put(struct superblock *sb)
 {
-	if (__atomic_sub_fetch(&sb->refs, 1, __ATOMIC_ACQ_REL))
+	if (!ref_put(&sb->refs))
 		return;
 	tree_clear(sb->root);
 	dentry_put(sb->root);

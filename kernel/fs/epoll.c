@@ -86,6 +86,7 @@ static void file_notifies(struct waiter *w)
 {
 	struct poll_entry *e = container_of(w, struct poll_entry, waiter);
 
+	debug_assert(spin_is_held(&e->q->lock));
 	make_ready(e->item);
 }
 
@@ -147,6 +148,7 @@ static struct epoll_item *find_item(struct epoll_set *set, struct file *f, int f
 /* Report what is there already. set->lock held. */
 static void look_now(struct epoll_item *item)
 {
+	debug_assert(mutex_is_held(&item->set->lock));
 	if (events_of(item))
 		make_ready(item);
 }
@@ -155,6 +157,7 @@ static long add_item(struct epoll_set *set, struct file *f, int fd, const struct
 {
 	struct epoll_item *item;
 
+	debug_assert(mutex_is_held(&watch_lock));
 	if (!account_charge(set->user, RES_WATCHES, 1, READ_ONCE(max_user_watches)))
 		return -ENOSPC;
 	item = kzalloc(sizeof(*item));
@@ -205,6 +208,7 @@ static void remove_item(struct epoll_item *item)
 
 static void modify_item(struct epoll_item *item, const struct epoll_event *event)
 {
+	debug_assert(mutex_is_held(&watch_lock));
 	mutex_lock(&item->set->lock);
 	item->event = *event;
 	item->event.events |= ALWAYS_REPORTED;
@@ -288,6 +292,7 @@ static long control_locked(struct epoll_set *set, int op, struct file *f, int fd
 {
 	struct epoll_item *item = find_item(set, f, fd);
 
+	debug_assert(mutex_is_held(&watch_lock));
 	switch (op) {
 	case EPOLL_CTL_ADD:
 		return item ? -EEXIST : add_item(set, f, fd, event);
@@ -329,6 +334,7 @@ long epoll_control(struct file *f_set, int op, struct file *f, int fd,
 /* After a report: does @item stay on the ready list? set->lock held. */
 static bool reported(struct epoll_item *item)
 {
+	debug_assert(mutex_is_held(&item->set->lock));
 	if (item->event.events & EPOLLONESHOT) {
 		item->event.events &= SETTINGS;
 		return false;

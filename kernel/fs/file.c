@@ -20,6 +20,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/pseudo/pseudo.h"
+#include "kernel/ref.h"
 #include "kernel/task/proc.h"
 #include "lib/cpumask.h"
 #include "lib/fmt.h"
@@ -155,13 +156,13 @@ struct file *file_create(struct inode *inode, const struct path *path, u32 flags
 
 struct file *file_get(struct file *f)
 {
-	__atomic_add_fetch(&f->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&f->refs);
 	return f;
 }
 
 void file_put(struct file *f)
 {
-	if (!f || __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL))
+	if (!f || !ref_put(&f->refs))
 		return;
 	assert(!current->mm || !mutex_is_held(&current->mm->lock));
 	if (unlikely(READ_ONCE(f->watchers)))
@@ -236,6 +237,7 @@ static int resize(struct files *t, unsigned size)
 	struct file **slots = kzalloc(size * sizeof(*slots) + 2 * size / 8);
 	u64 *used = (u64 *)(slots + size), *cloexec = used + size / 64;
 
+	debug_assert(size > t->size && size % 64 == 0);
 	if (!slots)
 		return -ENOMEM;
 	memcpy(slots, t->slots, t->size * sizeof(*slots));
@@ -284,7 +286,7 @@ static void close_file(struct files *t, struct file *f)
 
 struct files *files_get(struct files *t)
 {
-	__atomic_add_fetch(&t->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&t->refs);
 	return t;
 }
 
@@ -295,7 +297,7 @@ bool files_are_shared(const struct files *t)
 
 void files_put(struct files *t)
 {
-	if (!t || __atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL))
+	if (!t || !ref_put(&t->refs))
 		return;
 	for (unsigned w = 0; w < t->size / 64; w++)
 		for (u64 bits = t->used[w]; bits; bits &= bits - 1)

@@ -17,6 +17,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/ref.h"
 #include "kernel/task/proc.h"
 #include "lib/string.h"
 
@@ -41,7 +42,7 @@ struct walk {
 
 void path_get(const struct path *p)
 {
-	__atomic_add_fetch(&p->mnt->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&p->mnt->refs);
 	dentry_get(p->dentry);
 }
 
@@ -52,7 +53,7 @@ void path_put(const struct path *p)
 	if (!p->dentry)
 		return;
 	dentry_put(p->dentry);
-	if (__atomic_sub_fetch(&m->refs, 1, __ATOMIC_ACQ_REL))
+	if (!ref_put(&m->refs))
 		return;
 	superblock_put(m->sb);
 	path_put(&m->at);
@@ -98,13 +99,13 @@ struct fs_context *fs_context_fork(struct fs_context *src)
 
 struct fs_context *fs_context_get(struct fs_context *c)
 {
-	__atomic_add_fetch(&c->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&c->refs);
 	return c;
 }
 
 void fs_context_put(struct fs_context *c)
 {
-	if (!c || __atomic_sub_fetch(&c->refs, 1, __ATOMIC_ACQ_REL))
+	if (!c || !ref_put(&c->refs))
 		return;
 	path_put(&c->root);
 	path_put(&c->cwd);
@@ -179,6 +180,7 @@ static void rest(struct walk *w)
 {
 	struct path before = w->rested;
 
+	debug_assert(spin_is_held(&tree_lock));
 	w->text = 0;
 	w->rested = w->at;
 	path_get(&w->at);
@@ -192,6 +194,7 @@ static void rest(struct walk *w)
 /* If something is mounted on w->at, go to its root. */
 static void enter_mounts(struct walk *w)
 {
+	debug_assert(spin_is_held(&tree_lock));
 	while (w->at.dentry->nr_mounts) {
 		struct mount *m = mount_covering(w->at.mnt, w->at.dentry);
 
@@ -213,6 +216,7 @@ static size_t skip_slashes(const char **text)
 
 static void walk_up(struct walk *w)
 {
+	debug_assert(spin_is_held(&tree_lock));
 	while (w->at.dentry == w->at.mnt->sb->root) {
 		if ((w->at.dentry == w->root.dentry && w->at.mnt == w->root.mnt) ||
 		    !w->at.mnt->at.dentry)
@@ -230,6 +234,7 @@ static int make_child(struct walk *w, const char *name, size_t len, struct dentr
 	struct dentry *dir = w->at.dentry;
 	struct inode *inode;
 
+	debug_assert(spin_is_held(&tree_lock));
 	if (w->nr_held == MAX_HELD)
 		return -ELOOP;
 	w->held[w->nr_held++] = w->at;
@@ -247,6 +252,7 @@ static int find_child(struct walk *w, const char *name, size_t len, struct dentr
 {
 	const struct inode_ops *iops = w->at.dentry->inode->iops;
 
+	debug_assert(spin_is_held(&tree_lock));
 	*out = dentry_find(w->at.dentry, name, len);
 	return *out || !iops || !iops->lookup ? 0 : make_child(w, name, len, out);
 }
@@ -258,6 +264,7 @@ static int follow_link(struct walk *w, struct dentry *d, const char **rest)
 	struct path target;
 	int err;
 
+	debug_assert(spin_is_held(&tree_lock));
 	if (++w->links > MAX_LINKS || w->nr_held == MAX_HELD)
 		return -ELOOP;
 	if (link->link) {

@@ -7,6 +7,7 @@
  */
 #include "kernel/fs/vfs.h"
 
+#include "kernel/kernel.h"
 #include "kernel/task/cred.h"
 #include "kernel/task/signal.h"
 
@@ -111,6 +112,7 @@ int inode_begin_write(struct inode *i)
 
 void inode_end_write(struct inode *i)
 {
+	debug_assert(!S_ISREG(i->mode) || READ_ONCE(i->writers) > 0);
 	if (S_ISREG(i->mode))
 		__atomic_sub_fetch(&i->writers, 1, __ATOMIC_ACQ_REL);
 }
@@ -122,6 +124,7 @@ int inode_begin_exec(struct inode *i)
 
 void inode_end_exec(struct inode *i)
 {
+	debug_assert(READ_ONCE(i->writers) < 0);
 	__atomic_add_fetch(&i->writers, 1, __ATOMIC_ACQ_REL);
 }
 

@@ -188,6 +188,7 @@ static __noinline u32 copy_out_pages(struct pipe *p, u32 byte, char *user, u32 l
 {
 	u32 done = 0, offset = byte % PAGE_SIZE;
 
+	debug_assert(spin_is_held(&p->lock));
 	while (done < len) {
 		u32 n = min(len - done, (u32)PAGE_SIZE - offset);
 		size_t left =
@@ -209,7 +210,7 @@ static inline u32 copy_out(struct pipe *p, u32 byte, char *user, u32 len)
 {
 	u32 offset = byte % PAGE_SIZE;
 
-	assert(!DEBUG || spin_is_held(&p->lock));
+	debug_assert(spin_is_held(&p->lock));
 	if (likely(offset + len <= PAGE_SIZE))
 		return len - (u32)arch_copy_to_user(user, *page_slot(p, byte) + offset, len);
 	return copy_out_pages(p, byte, user, len);
@@ -228,6 +229,7 @@ char *pipe_page(struct pipe *p, u32 at)
 {
 	char **slot = page_slot(p, at);
 
+	debug_assert(spin_is_held(&p->lock));
 	return *slot ? *slot : add_page(p, slot);
 }
 
@@ -235,6 +237,7 @@ static __noinline long copy_in_pages(struct pipe *p, u32 byte, const char *user,
 {
 	u32 done = 0, offset = byte % PAGE_SIZE;
 
+	debug_assert(spin_is_held(&p->lock));
 	while (done < len) {
 		u32 n = min(len - done, (u32)PAGE_SIZE - offset);
 		char *page = pipe_page(p, byte + done);
@@ -260,7 +263,7 @@ static inline long copy_in(struct pipe *p, u32 byte, const char *user, u32 len)
 	u32 offset = byte % PAGE_SIZE;
 	char *page = *page_slot(p, byte);
 
-	assert(!DEBUG || spin_is_held(&p->lock));
+	debug_assert(spin_is_held(&p->lock));
 	if (likely(page && offset + len <= PAGE_SIZE))
 		return len - (u32)arch_copy_from_user(page + offset, user, len);
 	return copy_in_pages(p, byte, user, len);
@@ -370,6 +373,7 @@ static long copy_segments(struct pipe *p, const struct iovec *iov, unsigned nr, 
 {
 	u32 at = p->head;
 
+	debug_assert(spin_is_held(&p->lock));
 	for (unsigned i = 0; i < nr; at += (u32)iov[i].len, i++) {
 		long done = copy_in(p, at, iov[i].base, (u32)iov[i].len);
 
@@ -520,6 +524,7 @@ static int exchange_ring(struct pipe *p, char ***pages, unsigned *nr, char **spa
 	unsigned old_nr = p->nr_pages;
 	int err;
 
+	debug_assert(spin_is_held(&p->lock));
 	if (*nr == old_nr)
 		return 0;
 	if (*nr > old_nr && !may_grow(p, *nr - old_nr))

@@ -72,6 +72,7 @@ static struct record *find_conflict(const struct record *want)
 
 static void remove(struct record *r)
 {
+	debug_assert(spin_is_held(&record_lock));
 	list_del(&r->link);
 	r->inode->nr_records--;
 	account_give(r->user, RES_RECORDS, 1);
@@ -85,6 +86,7 @@ static void add(struct record *r, const struct record *model)
 	struct record *other;
 	struct list *behind = &records;
 
+	debug_assert(spin_is_held(&record_lock));
 	*r = *model;
 	r->inode->nr_records++;
 	account_get(r->user);
@@ -131,6 +133,7 @@ static void join(struct record *mine)
 {
 	struct record *r, *tmp;
 
+	debug_assert(spin_is_held(&record_lock));
 	list_for_each_safe(r, tmp, &records, link) {
 		if (r == mine || r->owner != mine->owner || r->inode != mine->inode ||
 		    r->exclusive != mine->exclusive)
@@ -150,6 +153,7 @@ static bool is_deadlock(const void *owner, const void *blocker)
 {
 	const struct wait *w;
 
+	debug_assert(spin_is_held(&record_lock));
 	for (unsigned steps = 0; steps < 16; steps++) {
 		const void *next = NULL;
 

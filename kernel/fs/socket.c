@@ -13,6 +13,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/ref.h"
 #include "kernel/task/proc.h"
 
 #define SOCKET_PAGES 8
@@ -172,7 +173,7 @@ struct socket_peer socket_peer(struct file *f)
 
 static void pair_put(struct socket_pair *pair)
 {
-	if (__atomic_sub_fetch(&pair->refs, 1, __ATOMIC_ACQ_REL))
+	if (!ref_put(&pair->refs))
 		return;
 	for (unsigned i = 0; i < 2; i++)
 		if (pair->pipe[i])
@@ -212,7 +213,7 @@ static struct file *open_end(struct socket_pair *pair, unsigned index, u32 flags
 		return NULL;
 	}
 	*s = (struct socket){ pair, index };
-	__atomic_add_fetch(&pair->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&pair->refs);
 	inode_set_owner(inode, NULL);
 	inode->private = s;
 	inode->fops = &socket_ops;

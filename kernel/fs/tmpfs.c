@@ -119,6 +119,7 @@ static u64 make_page_locked(struct inode *i, u64 index, bool room)
 {
 	u64 *slot = room ? make_slot(i->private, index) : find_slot(i->private, index);
 
+	debug_assert(spin_is_held(&((struct content *)i->private)->lock));
 	if (slot && !*slot && room && (*slot = page_alloc_zeroed()))
 		count_page(i, 1);
 	if (!slot || !*slot)

@@ -80,6 +80,7 @@ static void map_around(struct mm *mm, const struct vma *v, u64 page)
 	u64 end = min(window + AROUND_PAGES * PAGE_SIZE, vma_end);
 	unsigned prot;
 
+	assert_mm_held(mm);
 	for (u64 va = start; va < end; va += PAGE_SIZE) {
 		if (arch_pt_lookup(mm->pt_root, va, &pa, &prot))
 			continue;
@@ -93,6 +94,7 @@ static enum fault fault_file(struct mm *mm, const struct vma *v, u64 page, unsig
 {
 	u64 pa = file_page(v, page);
 
+	assert_mm_held(mm);
 	if (pa == NO_ROOM)
 		return FAULT_BUS;
 	if (!pa)
@@ -115,6 +117,7 @@ static enum fault fault_cow(struct mm *mm, const struct vma *v, u64 page, u64 ol
 {
 	u64 pa = page_refs(old) == 1 ? old : copy_frame(old);
 
+	assert_mm_held(mm);
 	if (!pa)
 		return FAULT_OOM;
 	/* Cannot fail: the tables are there. */
@@ -136,6 +139,7 @@ static bool grow_stack(struct mm *mm, struct vma *v, u64 page)
 	struct vma *below = vma_prev(v);
 	u64 floor = (below ? below->end : MAP_MIN) + STACK_GUARD_GAP;
 
+	assert_mm_held(mm);
 	if (v->end - page > READ_ONCE(current->proc->rlimit[RLIMIT_STACK].cur) || page < floor)
 		return false;
 	if (!mm_may_grow(mm, v->start - page, false))
@@ -148,6 +152,7 @@ static struct vma *vma_for_access(struct mm *mm, u64 addr)
 {
 	struct vma *v = vma_find(mm, addr);
 
+	assert_mm_held(mm);
 	if (v && addr < v->start) {
 		if (!(v->flags & VMA_GROWSDOWN) || !grow_stack(mm, v, ALIGN_DOWN(addr, PAGE_SIZE)))
 			return NULL;
@@ -225,6 +230,7 @@ bool kernel_page_fault(u64 addr, bool write, bool exec, bool user)
 	struct mm *mm = current->mm;
 	enum fault f = FAULT_MAPERR;
 
+	debug_assert(arch_irq_enabled());
 	if (!user && !arch_preemptible())
 		return false;
 	if (mm && addr < USER_END) {

@@ -84,6 +84,7 @@ static int cut(struct mm *mm, u64 start, u64 end)
 	struct vma *v = vma_find(mm, start);
 	int err = 0;
 
+	assert_mm_held(mm);
 	if (v && v->start < start)
 		err = vma_split(mm, v, start);
 	v = vma_find(mm, end - 1);
@@ -97,6 +98,7 @@ static int unmap(struct mm *mm, struct range r)
 	struct vma *v, *next;
 	int err = cut(mm, r.start, r.end);
 
+	assert_mm_held(mm);
 	if (err)
 		return err;
 	v = vma_find(mm, r.start);
@@ -149,6 +151,7 @@ static bool range_is_free(struct mm *mm, struct range r)
 {
 	struct vma *v = vma_find(mm, r.start);
 
+	assert_mm_held(mm);
 	return !v || v->start >= r.end;
 }
 
@@ -194,6 +197,7 @@ static struct range place(struct mm *mm, u64 addr, u64 len, unsigned flags, int 
 {
 	struct range r = page_range(addr, len);
 
+	assert_mm_held(mm);
 	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
 		*err = addr % PAGE_SIZE ? -EINVAL : !r.end ? -ENOMEM : addr < MAP_MIN ? -EPERM : 0;
 		if (!*err && flags & MAP_FIXED_NOREPLACE)
@@ -220,6 +224,7 @@ static long map(struct mm *mm, u64 addr, u64 len, unsigned flags, const struct v
 	struct vma *v = mm->nr_vmas < MAX_VMAS ? vma_copy(model) : NULL;
 	struct range r = { 0, 0 };
 
+	assert_mm_held(mm);
 	if (v)
 		r = place(mm, addr, len, flags, &err);
 	if (!r.end) {
@@ -318,6 +323,7 @@ static long protect(struct mm *mm, struct range r, unsigned prot, bool *lost_rig
 {
 	struct vma *v = vma_at(mm, r.start);
 
+	assert_mm_held(mm);
 	if (!v)
 		return -ENOMEM;
 	for (u64 addr = r.start; addr < r.end; addr = v->end, v = vma_next(v)) {
@@ -401,6 +407,7 @@ static void set_brk(struct mm *mm, u64 addr)
 	static const struct vma heap = { .prot = PT_READ | PT_WRITE };
 	u64 old = ALIGN_UP(mm->brk, PAGE_SIZE), new = ALIGN_UP(addr, PAGE_SIZE);
 
+	assert_mm_held(mm);
 	if (addr < mm->brk_start || addr > mm->mmap_base)
 		return;
 	if (new > old) {
@@ -449,6 +456,7 @@ static bool move_pages(struct mm *mm, u64 from, u64 to, u64 len)
 {
 	struct move m = { .mm = mm, .distance = to - from };
 
+	assert_mm_held(mm);
 	arch_pt_walk(mm->pt_root, from, from + len, move_one, &m);
 	if (m.failed) { /* back: these tables exist */
 		m = (struct move){ .mm = mm, .distance = from - to };
@@ -468,6 +476,7 @@ static long move_vma(struct mm *mm, struct vma *v, struct range r, u64 new_len, 
 	struct vma model = *v;
 	u64 len = min(r.end - r.start, new_len);
 
+	assert_mm_held(mm);
 	model.offset += r.start - v->start;
 	model.flags &= ~(u32)VMA_GROWSDOWN;
 	long addr = map(mm, to, new_len, flags, &model);
@@ -491,6 +500,7 @@ static bool grow_in_place(struct mm *mm, struct vma *v, struct range r, u64 new_
 {
 	struct range more = { r.end, r.start + new_len };
 
+	assert_mm_held(mm);
 	if (v->end != r.end || more.end > USER_END || !range_is_free(mm, more))
 		return false;
 	vma_resize(mm, v, v->start, more.end);
@@ -504,6 +514,7 @@ static long map_again(struct mm *mm, const struct vma *v, u64 addr, u64 len, uns
 {
 	struct vma model = *v;
 
+	assert_mm_held(mm);
 	if (vma_is_private(v))
 		return -EINVAL;
 	if (!(flags & MREMAP_MAYMOVE) || !mm_may_grow(mm, len, false))
@@ -516,6 +527,7 @@ static long remap(struct mm *mm, struct range r, u64 new_len, unsigned flags, u6
 {
 	struct vma *v = vma_at(mm, r.start);
 
+	assert_mm_held(mm);
 	if (!v || r.end > v->end)
 		return -EFAULT;
 	if (r.start == r.end)

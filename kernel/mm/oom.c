@@ -35,6 +35,7 @@ static s64 own_pages(const struct proc *p)
 	u64 tables = page_chain_length(mm->pt_root);
 	u64 mappings = mm->nr_vmas * sizeof(struct vma) / PAGE_SIZE;
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	return (s64)(mm->rss + tables + mappings) + (p->files ? files_count(p->files) : 0);
 }
 
@@ -43,6 +44,7 @@ static s64 score(const struct proc *p)
 {
 	s64 adj = (s32)p->oom_score_adj;
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	if (p == init_proc || p->zombie || !p->mm || adj == -1000)
 		return 0;
 	return max(own_pages(p) + adj * (s64)page_nr_total() / 1000, (s64)1);
@@ -72,6 +74,7 @@ static void add_up(void)
 {
 	struct proc *p;
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	list_for_each(p, &all_procs, all_link) {
 		struct account *user = user_of(p);
 
@@ -85,6 +88,7 @@ static void add_up(void)
 /* Is @p to be killed rather than @q (NULL: nobody)? */
 static bool is_worse(const struct proc *p, const struct proc *q)
 {
+	debug_assert(spin_is_held(&proc_tree_lock));
 	if (!q || user_of(p)->points > user_of(q)->points)
 		return true;
 	return user_of(p) == user_of(q) && score(p) > score(q);
@@ -96,6 +100,7 @@ static bool is_time(bool dying)
 	static u64 since_ns; /* when one was seen first; guarded by: proc_tree_lock */
 	u64 now = clock_ns();
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	if (dying && !since_ns)
 		since_ns = now;
 	if (dying && now - since_ns < PATIENCE_NS)

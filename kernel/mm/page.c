@@ -52,8 +52,7 @@ static void push_block(u64 nr, unsigned order)
 {
 	struct frame *f = &frames[nr];
 
-	if (DEBUG)
-		assert_held(&buddy.lock);
+	debug_assert(spin_is_held(&buddy.lock));
 	f->kind = FRAME_FREE;
 	f->order = (u8)order;
 	list_add_head(&buddy.free[order], &f->link);
@@ -61,8 +60,7 @@ static void push_block(u64 nr, unsigned order)
 
 static void free_block(u64 nr, unsigned order)
 {
-	if (DEBUG)
-		assert_held(&buddy.lock);
+	debug_assert(spin_is_held(&buddy.lock));
 	buddy.nr_free += BIT(order);
 	for (; order < NR_ORDERS - 1; order++) {
 		u64 other = nr ^ BIT(order);
@@ -82,8 +80,7 @@ static struct frame *take_block(unsigned order)
 {
 	unsigned o = order;
 
-	if (DEBUG)
-		assert_held(&buddy.lock);
+	debug_assert(spin_is_held(&buddy.lock));
 	while (o < NR_ORDERS && list_empty(&buddy.free[o]))
 		o++;
 	if (o == NR_ORDERS)
@@ -106,8 +103,7 @@ static struct frame *take_block(unsigned order)
  */
 static bool refill(struct page_cache *c, u64 reserve)
 {
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled());
 	spin_lock(&buddy.lock);
 	while (c->nr < CACHE_BATCH && buddy.nr_free > (c->nr ? buddy.reserve : reserve)) {
 		struct frame *f = take_block(0);
@@ -121,8 +117,7 @@ static bool refill(struct page_cache *c, u64 reserve)
 
 static void drain(struct page_cache *c)
 {
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled());
 	spin_lock(&buddy.lock);
 	while (c->nr > CACHE_SIZE - CACHE_BATCH)
 		free_block(c->frame[--c->nr], 0);
@@ -151,6 +146,7 @@ static void free_frame(u32 nr)
 	unsigned long flags = arch_irq_save();
 	struct page_cache *c = &caches[arch_cpu_id()];
 
+	debug_assert(frames[nr].kind == FRAME_USED && !frames[nr].refs);
 	if (c->nr == CACHE_SIZE)
 		drain(c);
 	c->frame[c->nr++] = nr;

@@ -61,8 +61,7 @@ static struct frame *slab_create(struct kmem_cache *c)
 {
 	u64 pa = page_alloc(c->order);
 
-	if (DEBUG)
-		assert_held(&c->lock);
+	debug_assert(spin_is_held(&c->lock));
 	if (!pa)
 		return NULL;
 	struct frame *slab = frame_of(pa);
@@ -89,8 +88,7 @@ static struct frame *slab_create(struct kmem_cache *c)
 
 static void slab_destroy(struct kmem_cache *c, struct frame *slab)
 {
-	if (DEBUG)
-		assert_held(&c->lock);
+	debug_assert(spin_is_held(&c->lock));
 	list_del(&slab->link);
 	c->nr_slabs--;
 	slab->free = NULL;
@@ -105,8 +103,7 @@ static void *slab_take(struct kmem_cache *c)
 {
 	struct frame *slab;
 
-	if (DEBUG)
-		assert_held(&c->lock);
+	debug_assert(spin_is_held(&c->lock));
 	if (!list_empty(&c->partial))
 		slab = list_first(&c->partial, struct frame, link);
 	else if (!(slab = slab_create(c)))
@@ -124,8 +121,7 @@ static void slab_return(struct kmem_cache *c, void *object)
 {
 	struct frame *slab = slab_of(object);
 
-	if (DEBUG)
-		assert_held(&c->lock);
+	debug_assert(spin_is_held(&c->lock));
 	if (!slab->free)
 		list_add_head(&c->partial, &slab->link);
 	*(void **)object = slab->free;
@@ -138,8 +134,7 @@ static void slab_return(struct kmem_cache *c, void *object)
 
 static void refill(struct kmem_cache *c, struct cpu_lists *l)
 {
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled());
 	spin_lock(&c->lock);
 	while (l->of[c->id].nr < c->batch) {
 		void *object = slab_take(c);
@@ -155,8 +150,7 @@ static void refill(struct kmem_cache *c, struct cpu_lists *l)
 
 static void drain(struct kmem_cache *c, struct cpu_lists *l)
 {
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled());
 	spin_lock(&c->lock);
 	while (l->of[c->id].nr > c->batch) {
 		void *object = l->of[c->id].head;

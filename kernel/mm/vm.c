@@ -19,6 +19,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/vma.h"
+#include "kernel/ref.h"
 #include "kernel/task/proc.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
@@ -194,7 +195,7 @@ struct mm *mm_fork(struct mm *src)
 
 struct mm *mm_get(struct mm *mm)
 {
-	__atomic_fetch_add(&mm->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&mm->refs);
 	return mm;
 }
 
@@ -224,7 +225,7 @@ static void destroy(struct mm *mm)
 void mm_put(struct mm *mm)
 {
 	might_sleep();
-	if (__atomic_sub_fetch(&mm->refs, 1, __ATOMIC_ACQ_REL) == 0)
+	if (ref_put(&mm->refs))
 		destroy(mm);
 }
 

@@ -140,6 +140,7 @@ static struct vma *last_vma(const struct mm *mm)
 {
 	struct rb_node *n = mm->vmas.root;
 
+	assert_mm_held(mm);
 	while (n && n->right)
 		n = n->right;
 	return vma_of(n);
@@ -162,6 +163,7 @@ static void unlink(struct mm *mm, struct vma *v)
 {
 	struct vma *next = vma_next(v);
 
+	assert_mm_held(mm);
 	rb_erase(&mm->vmas, &v->node);
 	gap_changed(mm, next);
 	mm->nr_vmas--;

@@ -18,10 +18,7 @@
  * a fork asks hundreds of times.
  */
 #define assert_mm_held(mm)                                                                         \
-	do {                                                                                       \
-		if (DEBUG)                                                                         \
-			assert((mm)->lock.holder == arch_current() || READ_ONCE((mm)->refs) <= 1); \
-	} while (0)
+	debug_assert((mm)->lock.holder == arch_current() || READ_ONCE((mm)->refs) <= 1)
 
 /* --- vma.c -------------------------------------------------------------------- */
 void vma_init(void);

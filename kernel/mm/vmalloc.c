@@ -137,6 +137,7 @@ static void recycle_slots(void)
 	unsigned long flags = spin_lock_irqsave(&slots.lock);
 	u64 *stale = slots.stale[slots.now_stale];
 
+	debug_assert(mutex_is_held(&recycle_lock));
 	slots.now_stale ^= 1;
 	slots.nr_stale = 0;
 	spin_unlock_irqrestore(&slots.lock, flags);
@@ -170,6 +171,7 @@ static void free_slot(unsigned slot)
 {
 	unsigned long flags = spin_lock_irqsave(&slots.lock);
 
+	debug_assert(slot < NR_SLOTS);
 	slots.stale[slots.now_stale][slot / 64] |= BIT(slot % 64);
 	slots.nr_stale++;
 	spin_unlock_irqrestore(&slots.lock, flags);
@@ -232,6 +234,7 @@ static bool place_area(struct area *a)
 	u64 start = AREAS_START + PAGE_SIZE;
 	struct area *next;
 
+	debug_assert(mutex_is_held(&areas.lock));
 	list_for_each(next, &areas.list, link) {
 		if (start + (a->nr_pages + 1) * PAGE_SIZE <= next->start)
 			break;
@@ -247,6 +250,7 @@ static bool place_area(struct area *a)
 /* Give back the address range of @a, which is unmapped by now. */
 static void remove_area(struct area *a)
 {
+	debug_assert(mutex_is_held(&areas.lock));
 	arch_tlb_shootdown(arch_kernel_pt);
 	list_del(&a->link);
 }
@@ -279,6 +283,7 @@ static struct area *find_area(u64 start)
 {
 	struct area *a;
 
+	debug_assert(mutex_is_held(&areas.lock));
 	list_for_each(a, &areas.list, link)
 		if (a->start == start)
 			return a;

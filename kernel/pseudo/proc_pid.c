@@ -10,6 +10,7 @@
  * Inode numbers: the thread's number and the entry's place in the table, above those of the
  * permanent files.
  */
+#include "kernel/contract.h"
 #include "kernel/pseudo/procfs.h"
 
 #include "kernel/mm/mm.h"
@@ -416,6 +417,7 @@ struct inode *proc_pid_lookup(struct superblock *sb, const char *name, size_t le
 	struct thread *t = tid > 0 ? thread_find(tid) : NULL;
 	struct inode *i;
 
+	debug_assert(may_sleep());
 	if (!t)
 		return NULL;
 	i = make_inode(sb, &pid_dir_kind, t, false, 0);

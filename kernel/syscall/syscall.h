@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "kernel/contract.h"
 #include "kernel/task/proc.h"
 
 /* @params as declared, @values as read from the register array a. */
@@ -17,6 +18,7 @@
 	long sys_##name(const u64 *a)                                                              \
 	{                                                                                          \
 		(void)a;                                                                           \
+		debug_assert(may_sleep() && arch_irq_enabled());                                   \
 		return do_##name values;                                                           \
 	}                                                                                          \
 	static inline long do_##name params

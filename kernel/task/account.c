@@ -7,6 +7,7 @@
  * finds an account that is about to go. It is innermost; signals are freed in interrupts. Counts
  * are atomic.
  */
+#include "kernel/ref.h"
 #include "kernel/task/account.h"
 
 #include "kernel/kernel.h"
@@ -34,6 +35,7 @@ static void add_locked(struct account *a, u32 uid)
 {
 	assert(spin_is_held(&account_lock));
 	a->uid = uid;
+	a->refs = 1;
 	a->next = buckets[uid % NR_BUCKETS];
 	buckets[uid % NR_BUCKETS] = a;
 }
@@ -48,13 +50,13 @@ struct account *account_find(u32 uid)
 	spare = kzalloc(sizeof(*spare));
 	flags = spin_lock_irqsave(&account_lock);
 	a = find_locked(uid);
-	if (!a && spare) {
+	if (a) {
+		account_get(a);
+	} else if (spare) {
 		a = spare;
 		spare = NULL;
 		add_locked(a, uid);
 	}
-	if (a)
-		account_get(a);
 	spin_unlock_irqrestore(&account_lock, flags);
 	kfree(spare);
 	return a;
@@ -62,7 +64,7 @@ struct account *account_find(u32 uid)
 
 struct account *account_get(struct account *a)
 {
-	__atomic_add_fetch(&a->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&a->refs);
 	return a;
 }
 
@@ -95,7 +97,7 @@ void account_put(struct account *a)
 	if (!a || put_fast(a))
 		return;
 	unsigned long flags = spin_lock_irqsave(&account_lock);
-	last = !__atomic_sub_fetch(&a->refs, 1, __ATOMIC_ACQ_REL);
+	last = ref_put(&a->refs);
 	if (last)
 		remove_locked(a);
 	spin_unlock_irqrestore(&account_lock, flags);
@@ -115,6 +117,7 @@ bool account_charge(struct account *a, enum resource what, u64 n, u64 limit)
 
 void account_give(struct account *a, enum resource what, u64 n)
 {
+	debug_assert(a->used[what] >= n);
 	__atomic_sub_fetch(&a->used[what], n, __ATOMIC_RELAXED);
 }
 

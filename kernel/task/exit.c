@@ -83,6 +83,7 @@ enum group_mark { GROUP_LOST = 1, GROUP_STOPPED = 2, GROUP_TIED = 4 };
 
 static bool lose_tie(int pgid)
 {
+	debug_assert(spin_is_held(&proc_tree_lock));
 	return *pid_group_marks(pgid) |= GROUP_LOST;
 }
 
@@ -92,6 +93,7 @@ static bool mark_stopped(void)
 	struct proc *p;
 	bool any = false;
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	list_for_each(p, &all_procs, all_link) {
 		u32 *marks = pid_group_marks(p->pgid);
 
@@ -107,6 +109,7 @@ static void hang_up_stopped(void)
 {
 	struct proc *p;
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	list_for_each(p, &all_procs, all_link)
 		if (proc_ties_group(p))
 			*pid_group_marks(p->pgid) |= GROUP_TIED;
@@ -155,6 +158,7 @@ static struct proc *find_reaper(const struct proc *p)
 /* The child @child of @p becomes @reaper's. Returns whether its group is marked for it. */
 static bool give_away(struct proc *child, struct proc *p, struct proc *reaper, struct list *graves)
 {
+	debug_assert(spin_is_held(&proc_tree_lock));
 	sched_reparent(child, reaper);
 	list_del(&child->sibling);
 	child->parent = reaper;

@@ -140,6 +140,7 @@ static long wake_locked(struct futex_bucket *b, const struct futex_key *key, lon
 	struct futex_waiter *w, *next;
 	long woken = 0;
 
+	debug_assert(spin_is_held(&b->lock));
 	list_for_each_safe(w, next, &b->waiters, link) {
 		if (woken >= nr)
 			break;

@@ -28,6 +28,7 @@ void host_kick(unsigned cpu, bool urgent)
 	bool lazy = !urgent && READ_ONCE(preempt_model)->is_patient;
 	u32 how = lazy ? NEED_RESCHED_LAZY : NEED_RESCHED_NOW;
 
+	debug_assert(cpu < arch_nr_cpus && !arch_irq_enabled());
 	/*
 	 * A CPU that finds the bit set leaves the rest to the CPU that set it; switch_threads()
 	 * clears the word.

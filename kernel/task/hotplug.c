@@ -63,6 +63,7 @@ static void reporter_main(void *unused)
  */
 void hotplug_tick(void)
 {
+	debug_assert(!arch_irq_enabled());
 	__atomic_store_n(&to_report, true, __ATOMIC_RELEASE);
 	waitq_wake(&losses, 0);
 }
@@ -140,6 +141,7 @@ static int make_threads(void)
 	static struct thread *reporter;
 	char name[COMM_LEN];
 
+	debug_assert(mutex_is_held(&hotplug_lock));
 	reporter = reporter ?: kthread_create("hotplugd", reporter_main, NULL);
 	if (!reporter)
 		return -ENOMEM;
@@ -160,6 +162,7 @@ static int make_threads(void)
 /* Call @fn(@arg) on CPU 0 while every other CPU stands still, interrupts off. */
 static void stop_machine(void (*fn)(void *), void *arg)
 {
+	debug_assert(mutex_is_held(&hotplug_lock));
 	stop.fn = fn;
 	stop.arg = arg;
 	stop.expected = stop.here = stop.quiet = stop.released = 0;
@@ -190,6 +193,7 @@ static void take_down(void *arg)
 	struct order *o = arg;
 	struct cpu *c = cpus[o->cpu];
 
+	debug_assert(arch_cpu_id() == 0 && !arch_irq_enabled());
 	o->err = sched_cpu_offline(machine, o->cpu);
 	if (o->err)
 		return;
@@ -204,6 +208,7 @@ static void bring_up(void *arg)
 	struct order *o = arg;
 	struct cpu *c = cpus[o->cpu];
 
+	debug_assert(arch_cpu_id() == 0 && !arch_irq_enabled());
 	sched_cpu_online(machine, o->cpu, &c->idle->task);
 	c->online_ns += clock_ns() - c->offline_since_ns;
 	c->online = true;
@@ -216,6 +221,7 @@ static int change(unsigned cpu, bool online)
 	struct order order = { .cpu = cpu };
 	int err;
 
+	debug_assert(mutex_is_held(&hotplug_lock));
 	if (cpus[cpu]->online == online)
 		return 0;
 	err = make_threads();

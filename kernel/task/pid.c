@@ -51,6 +51,7 @@ int pid_alloc(void)
 
 int pid_claim(int pid)
 {
+	debug_assert(pid > 0 && pid < PID_MAX);
 	spin_lock(&proc_tree_lock);
 	assert(!pids[pid].users);
 	pids[pid].users++;
@@ -60,6 +61,7 @@ int pid_claim(int pid)
 
 void pid_use(int pid)
 {
+	debug_assert(pid > 0 && pid < PID_MAX);
 	assert_held(&proc_tree_lock);
 	pids[pid].users++;
 }

@@ -15,6 +15,7 @@
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/ref.h"
 #include "kernel/task/account.h"
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
@@ -89,13 +90,13 @@ struct proc *proc_alloc(struct proc *parent)
 
 struct proc *proc_get(struct proc *p)
 {
-	__atomic_fetch_add(&p->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&p->refs);
 	return p;
 }
 
 void proc_put(struct proc *p)
 {
-	if (__atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL) == 0)
+	if (ref_put(&p->refs))
 		kmem_cache_free(proc_cache, p);
 }
 
@@ -260,6 +261,7 @@ bool proc_ties_group(const struct proc *p)
 {
 	const struct proc *parent = p->parent;
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	return !p->zombie && parent != init_proc && parent->pgid != p->pgid &&
 	       parent->sid == p->sid;
 }

@@ -16,6 +16,7 @@ static bool matches(const struct proc *child, const struct wait_request *req)
 {
 	bool clone_child = child->exit_signal != SIGCHLD;
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	if (!(req->options & WALL) && clone_child != !!(req->options & WCLONE))
 		return false;
 	return req->which == WAIT_ANY || (req->which == WAIT_PID && child->pid == req->id) ||
@@ -27,6 +28,7 @@ static bool take_news(struct proc *child, struct wait_request *req)
 {
 	bool keep = req->options & WNOWAIT;
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	if (child->zombie && (req->options & WEXITED)) {
 		req->status = child->exit_code;
 		req->code = child->exit_code & 0x7f ? CLD_KILLED : CLD_EXITED;

@@ -245,6 +245,7 @@ static void resume(struct proc *p)
 {
 	struct thread *t;
 
+	debug_assert(spin_is_held(&p->sig_lock));
 	discard_everywhere(p, STOP_SIGNALS);
 	p->stop_taken = false;
 	if (!p->stop_signal)
@@ -265,6 +266,7 @@ static struct thread *choose_thread(struct proc *p, int sig)
 {
 	struct thread *t;
 
+	debug_assert(spin_is_held(&p->sig_lock));
 	list_for_each(t, &p->threads, proc_link)
 		if (takes(t, sig))
 			return t;
@@ -277,6 +279,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 {
 	const struct thread *looks = t ? t : p->leader;
 
+	debug_assert(spin_is_held(&p->sig_lock));
 	if (p == &kernel_proc)
 		return 0; /* kernel threads take no signals */
 	if (SIGMASK(sig) & STOP_SIGNALS)
@@ -433,6 +436,7 @@ int signal_set_action(int sig, const struct sigaction *action, struct sigaction 
 
 void signal_reset_handlers(struct proc *p)
 {
+	debug_assert(spin_is_held(&p->sig_lock) || !p->nr_threads);
 	for (int i = 0; i < NSIG; i++)
 		p->action[i] =
 			(struct sigaction){ .handler = p->action[i].handler == SIG_IGN ? SIG_IGN

@@ -14,6 +14,7 @@
  * Locking: interrupts are off from before the pick until after the unlock. preempt_count is 0 at
  * each switch, so it need not move with the threads.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/task/preempt.h"
 #include "kernel/task/proc.h"
@@ -41,6 +42,7 @@ static inline void finish_switch(void)
 {
 	struct cpu *c = this_cpu();
 
+	debug_assert(!arch_irq_enabled());
 	sched_switch_end(machine, c->id);
 	if (unlikely(c->dead))
 		bury_dead(c);
@@ -86,6 +88,7 @@ static inline void switch_threads(bool preempt)
 /* The scheduler wants the CPU. @in_kernel: what the thread announced waits until it is back. */
 static __noinline void give_way(bool in_kernel)
 {
+	debug_assert(!arch_irq_enabled());
 	switch_threads(in_kernel);
 }
 
@@ -99,6 +102,7 @@ void schedule(void)
 
 void yield(void)
 {
+	debug_assert(may_sleep() && arch_irq_enabled());
 	arch_irq_disable();
 	if (sched_yield(machine, arch_cpu_id()))
 		switch_threads(false);
@@ -123,6 +127,7 @@ void kernel_preempt_irq(void)
 {
 	struct cpu *c = this_cpu();
 
+	debug_assert(!arch_irq_enabled());
 	if (c->need_resched & NEED_RESCHED_NOW && !c->preempt_count && preempt_model->anywhere)
 		give_way(true);
 }
@@ -130,6 +135,7 @@ void kernel_preempt_irq(void)
 /* The architecture's entry does the same for system calls, but for the work (entry.S). */
 void kernel_exit_to_user(struct user_regs *regs)
 {
+	debug_assert(!arch_irq_enabled());
 	while (unlikely(exit_work_pending())) {
 		if (arch_need_resched()) {
 			assert(!current->task.state);
@@ -147,6 +153,7 @@ void kernel_thread_begin(void)
 {
 	struct thread *t = current;
 
+	debug_assert(!arch_irq_enabled());
 	finish_switch();
 	arch_irq_enable();
 	/* As on Linux, a bad address only concerns the program that gave it. */
@@ -156,6 +163,7 @@ void kernel_thread_begin(void)
 
 void kernel_ipi_reschedule(void)
 {
+	debug_assert(!arch_irq_enabled());
 	/* If the sender set need_resched, the way out of the interrupt acts on it. */
 	TRACE(reschedule_entry, RESCHEDULE_VECTOR);
 	timer_recheck();

@@ -14,6 +14,7 @@
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/ref.h"
 #include "kernel/task/account.h"
 #include "kernel/task/exit.h"
 #include "kernel/task/task.h"
@@ -106,13 +107,13 @@ void thread_publish(struct thread *t)
 
 struct thread *thread_get(struct thread *t)
 {
-	__atomic_fetch_add(&t->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&t->refs);
 	return t;
 }
 
 void thread_put(struct thread *t)
 {
-	if (__atomic_sub_fetch(&t->refs, 1, __ATOMIC_ACQ_REL) == 0)
+	if (ref_put(&t->refs))
 		thread_free(t);
 }
 

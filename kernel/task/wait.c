@@ -23,6 +23,8 @@ void waitq_init(struct waitq *q, const char *name)
 
 void waitq_prepare(struct waitq *q, struct waiter *w, u32 state)
 {
+	debug_assert(w->thread == current && !arch_in_irq());
+
 	unsigned long flags = spin_lock_irqsave(&q->lock);
 
 	/* Exclusive waiters stand last: a wakeup that stops at one of them has woken all others. */
@@ -92,8 +94,7 @@ static inline bool wake_one(struct waiter *w, struct wakeup *u)
 /* Wakes from @at on. Returns where to go on, or NULL: that was all. The queue is locked. */
 static inline struct list *wake_some(struct waitq *q, struct list *at, struct wakeup *u)
 {
-	if (DEBUG)
-		assert_held(&q->lock);
+	debug_assert(spin_is_held(&q->lock));
 	for (unsigned looks = 0; at != &q->waiters; looks++) {
 		struct waiter *w = list_entry(at, struct waiter, link);
 

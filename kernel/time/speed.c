@@ -53,14 +53,22 @@ const struct opp_table *speed_table(void)
 
 /* --- stalls; on the CPU of @c, interrupts off --------------------------------------------- */
 
+/* Is this the CPU of @c, with interrupts off? */
+static bool is_own(const struct speed_cpu *c)
+{
+	return c == &speed_cpus[arch_cpu_id()] && !arch_irq_enabled();
+}
+
 static u64 stall_for(u64 ran_ns, u32 capacity)
 {
+	debug_assert(capacity && capacity <= OPP_CAPACITY);
 	return ran_ns * (OPP_CAPACITY - capacity) / capacity;
 }
 
 /* Accounts up to @now, and takes the present capacity. */
 static void account(struct speed_cpu *c, u64 now)
 {
+	debug_assert(is_own(c));
 	if (c->busy && !c->stalled) {
 		c->owed_ns += (s64)stall_for(now - c->since, c->applied);
 		c->since = now;
@@ -73,6 +81,7 @@ static void arm(struct speed_cpu *c, u64 now)
 {
 	s64 stall_ns = SLICE_NS * (s64)(OPP_CAPACITY - c->applied) / OPP_CAPACITY, run_ns;
 
+	debug_assert(is_own(c));
 	if (!c->busy || c->stalled || c->applied == OPP_CAPACITY)
 		return;
 	run_ns = (stall_ns - c->owed_ns) * (s64)c->applied / (s64)(OPP_CAPACITY - c->applied);
@@ -84,6 +93,7 @@ static void stall(struct speed_cpu *c, u64 now)
 	const struct user_regs *regs = this_cpu()->irq_regs;
 	u64 until = now + (u64)c->owed_ns;
 
+	debug_assert(is_own(c));
 	c->stalled = true;
 	ktimer_start(&c->timer, until);
 	for (timer_program_next(); now < until; now = clock_ns())
@@ -101,6 +111,7 @@ static void slice_ends(struct ktimer *t)
 	struct speed_cpu *c = &speed_cpus[arch_cpu_id()];
 	u64 now = clock_ns();
 
+	debug_assert(!arch_irq_enabled());
 	/* A timer of a CPU that left the service ends elsewhere. */
 	if (t != &c->timer || c->stalled || !c->busy)
 		return;
@@ -114,6 +125,7 @@ static void recheck(struct speed_cpu *c)
 {
 	u64 now = clock_ns();
 
+	debug_assert(is_own(c));
 	account(c, now);
 	arm(c, now);
 }
@@ -122,6 +134,7 @@ void speed_recheck_slow(void)
 {
 	struct speed_cpu *c = &speed_cpus[arch_cpu_id()];
 
+	debug_assert(!arch_irq_enabled());
 	if (c->applied != READ_ONCE(c->capacity))
 		recheck(c);
 }
@@ -131,6 +144,7 @@ void host_set_speed(unsigned cpu, u32 capacity)
 	struct speed_cpu *c = &speed_cpus[cpu];
 	bool is_mine = cpu == arch_cpu_id();
 
+	debug_assert(!arch_irq_enabled());
 	if (capacity)
 		WRITE_ONCE(c->capacity, capacity);
 	if (!is_mine) {

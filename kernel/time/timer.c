@@ -63,8 +63,7 @@ static u64 next_event(const struct timer_cpu *c)
 /* Interrupts off, on the CPU of @c. */
 static void program(struct timer_cpu *c, u64 when_ns)
 {
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled() && c == my_timers());
 	if (c->programmed_ns == when_ns)
 		return;
 	c->programmed_ns = when_ns;
@@ -103,12 +102,14 @@ static void check_scheduler(struct timer_cpu *c)
 {
 	const unsigned interval_ticks = 16;
 
+	debug_assert(!arch_irq_enabled());
 	if (++c->nr_ticks % interval_ticks == 0)
 		sched_check(machine);
 }
 
 static void tick(struct timer_cpu *c, unsigned cpu, u64 now)
 {
+	debug_assert(!arch_irq_enabled());
 	if ((current->flags & THREAD_IDLE) && sched_tick_can_stop(machine, cpu)) {
 		c->tick_ns = 0;
 		return;
@@ -126,8 +127,7 @@ void tick_start(void)
 {
 	struct timer_cpu *c = my_timers();
 
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled());
 	if (!c->tick_ns) {
 		u64 now = clock_ns();
 
@@ -151,6 +151,7 @@ void timer_program_next(void)
 {
 	struct timer_cpu *c = my_timers();
 
+	debug_assert(!arch_irq_enabled());
 	program(c, next_event(c));
 }
 
@@ -158,8 +159,7 @@ void timer_set_sched(unsigned cpu, u64 when_ns)
 {
 	struct timer_cpu *c = &timers[cpu];
 
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled());
 	WRITE_ONCE(c->sched_ns, when_ns);
 	if (cpu == arch_cpu_id())
 		program_if_earlier(c, when_ns);
@@ -171,8 +171,7 @@ void timer_recheck(void)
 {
 	struct timer_cpu *c = my_timers();
 
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled());
 	program_if_earlier(c, READ_ONCE(c->sched_ns));
 }
 
@@ -204,6 +203,7 @@ static struct timer_cpu *lock_timer(struct ktimer *t, unsigned long *flags)
 
 static bool remove_locked(struct timer_cpu *c, struct ktimer *t)
 {
+	debug_assert(spin_is_held(&c->lock));
 	if (!t->armed)
 		return false;
 	rb_erase(&c->tree, &t->node);
@@ -246,12 +246,14 @@ void ktimer_start(struct ktimer *t, u64 expires_ns)
  */
 static bool is_over(const struct ktimer *t)
 {
+	debug_assert(t->fn);
 	return !__atomic_load_n(&t->armed, __ATOMIC_ACQUIRE) &&
 	       READ_ONCE(timers[READ_ONCE(t->cpu)].running) != t;
 }
 
 bool ktimer_cancel(struct ktimer *t)
 {
+	debug_assert(!arch_in_irq() || my_timers()->running != t);
 	if (is_over(t))
 		return false;
 	for (;;) {
@@ -274,6 +276,7 @@ static void run_ktimers(struct timer_cpu *c, u64 now)
 {
 	struct rb_node *first;
 
+	debug_assert(c == my_timers() && arch_in_irq());
 	spin_lock(&c->lock);
 	while ((first = rb_first(&c->tree))) {
 		struct ktimer *t = container_of(first, struct ktimer, node);
@@ -316,6 +319,7 @@ void timers_take_over(unsigned from)
 
 void timer_stop_cpu(void)
 {
+	debug_assert(!arch_irq_enabled());
 	program(my_timers(), 0);
 }
 
@@ -327,8 +331,7 @@ void kernel_timer_interrupt(void)
 	unsigned cpu = arch_cpu_id();
 	u64 now = clock_ns();
 
-	if (DEBUG)
-		assert_irqs_off();
+	debug_assert(!arch_irq_enabled());
 	TRACE(local_timer_entry, LOCAL_TIMER_VECTOR);
 	c->programmed_ns = 0;
 	/* First: the tick asks for a switch that is no sign of trouble yet. */

@@ -66,6 +66,7 @@ static void check_other(unsigned cpu, u64 now)
 	struct watch *w = &watches[cpu];
 	u64 sample = READ_ONCE(w->sample_ns);
 
+	debug_assert(!arch_irq_enabled());
 	if (!sample || !cpus[cpu]->online)
 		return;
 	if (sample + thresh_ns() >= now) {
@@ -89,6 +90,7 @@ static bool owes_switch(struct watch *w)
 	u64 nr = t->task.nr_voluntary + t->task.nr_involuntary;
 	bool same = w->running == t && w->nr_switches == nr;
 
+	debug_assert(!arch_irq_enabled());
 	w->running = t;
 	w->nr_switches = nr;
 	return same && arch_need_resched();
@@ -96,6 +98,7 @@ static bool owes_switch(struct watch *w)
 
 static void check_self(struct watch *w, u64 now)
 {
+	debug_assert(!arch_irq_enabled());
 	if (!owes_switch(w)) {
 		w->sound_ns = now;
 		w->soft_said = false;
@@ -141,6 +144,7 @@ u64 watchdog_start(u64 now)
 
 void watchdog_stop(unsigned cpu)
 {
+	debug_assert(!arch_irq_enabled());
 	WRITE_ONCE(watches[cpu].sample_ns, 0);
 }
 
@@ -152,6 +156,7 @@ static void restart_here(void *unused)
 
 void watchdog_restart(void)
 {
+	debug_assert(arch_irq_enabled());
 	restart_here(NULL);
 	arch_call_others(restart_here, NULL);
 }

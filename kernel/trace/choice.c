@@ -36,6 +36,7 @@ void trace_log_error(unsigned event, const char *text, size_t len,
 {
 	char where[sizeof(last_error.where)];
 
+	debug_assert(mutex_is_held(&trace_lock));
 	snprintf(where, sizeof(where), "hist:%s:%s", trace_events[event].system,
 		 trace_events[event].name);
 	log_error(where, text, len, error);

@@ -109,6 +109,7 @@ bool trace_filter_passes(const struct trace_filter *f, const void *record)
 {
 	u64 stack = 0; /* bit 0 is the top */
 
+	debug_assert(!arch_irq_enabled());
 	for (unsigned i = 0; i < f->nr; i++) {
 		const struct step *s = &f->steps[i];
 

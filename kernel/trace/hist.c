@@ -71,6 +71,7 @@ static void count(struct trace_hist *h, const void *record)
 	struct hist_cpu *c = &h->cpus[arch_cpu_id()];
 	u64 key[HIST_KEYS * HIST_TEXT_WORDS], *entry, *sums;
 
+	debug_assert(!arch_irq_enabled());
 	make_key(&h->spec, record, key);
 	entry = entry_of(h, c, key);
 	if (!entry) {
@@ -88,6 +89,7 @@ void trace_count(const struct trace_instance *t, unsigned event, const void *rec
 {
 	struct trace_hist *h = READ_ONCE(t->hists[event]);
 
+	debug_assert(!arch_irq_enabled());
 	for (; h; h = READ_ONCE(h->next)) {
 		if (!READ_ONCE(h->paused) && (!h->filter || trace_filter_passes(h->filter, record)))
 			count(h, record);
@@ -134,6 +136,7 @@ void hist_free(struct trace_hist *h)
 
 void hist_clear(struct trace_hist *h)
 {
+	debug_assert(READ_ONCE(h->paused));
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
 		u64 *entries = h->cpus[cpu].entries;
 

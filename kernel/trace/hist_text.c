@@ -402,6 +402,7 @@ static void end_hist(struct trace_instance *t, unsigned event, struct trace_hist
 {
 	struct trace_hist *h = *at;
 
+	debug_assert(mutex_is_held(&trace_lock));
 	WRITE_ONCE(*at, h->next);
 	if (!t->hists[event])
 		t->hist_events &= ~BIT(event);
@@ -421,6 +422,7 @@ static void clear(struct trace_hist *h)
 {
 	bool was_paused = h->paused;
 
+	debug_assert(mutex_is_held(&trace_lock));
 	WRITE_ONCE(h->paused, true);
 	trace_wait_for_writers();
 	hist_clear(h);
@@ -433,6 +435,7 @@ static int add(struct trace_instance *t, unsigned event, struct trace_hist **at,
 {
 	struct trace_hist *h = hist_make(&c->spec, filter);
 
+	debug_assert(mutex_is_held(&trace_lock));
 	if (!h)
 		return -ENOMEM;
 	h->paused = c->act == ACT_PAUSE;
@@ -449,6 +452,7 @@ static int perform(struct trace_instance *t, unsigned event, struct command *c,
 	struct trace_hist **at = find(t, event, c, *filter), *h = *at;
 	int err = 0;
 
+	debug_assert(mutex_is_held(&trace_lock));
 	if (c->remove) {
 		if (h)
 			end_hist(t, event, at);

@@ -17,8 +17,8 @@
  */
 #include "kernel/trace/perf.h"
 
+#include "kernel/contract.h"
 #include "kernel/fs/vfs.h"
-
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/account.h"
@@ -87,6 +87,7 @@ static void free_link(struct perf_link *l)
 
 void perf_inherit(const struct thread *parent, struct thread *child)
 {
+	debug_assert(may_sleep() && parent->flags & THREAD_PERF);
 	mutex_lock(&trace_lock);
 	for (struct perf_link *l = parent->perf; l; l = l->next)
 		if (l->event->attr.flags & PERF_INHERIT)
@@ -98,6 +99,7 @@ void perf_leave(struct thread *t)
 {
 	struct perf_link *l;
 
+	debug_assert(may_sleep() && t == current && t->flags & THREAD_PERF);
 	mutex_lock(&trace_lock);
 	while ((l = t->perf)) {
 		unlink_event(l);
@@ -112,6 +114,7 @@ void perf_for_each_here(void (*fn)(struct perf_event *e, void *arg), void *arg)
 {
 	int cpu = (int)arch_cpu_id();
 
+	debug_assert(!arch_irq_enabled());
 	for (const struct perf_link *l = READ_ONCE(current->perf); l; l = READ_ONCE(l->next))
 		if (READ_ONCE(l->event->enabled) && (l->event->cpu < 0 || l->event->cpu == cpu))
 			fn(l->event, arg);
@@ -132,6 +135,7 @@ static void count(struct perf_event *e, void *arg)
 	const struct happening *h = arg;
 	u64 nr;
 
+	debug_assert(!arch_irq_enabled());
 	if (e->nr != h->nr)
 		return;
 	nr = __atomic_add_fetch(&e->count, 1, __ATOMIC_RELAXED);
@@ -143,6 +147,7 @@ void perf_route(unsigned nr, const struct record_header *record, u32 size, u64 n
 {
 	struct happening h = { nr, record, size, now };
 
+	debug_assert(!arch_irq_enabled());
 	perf_for_each_here(count, &h);
 }
 
@@ -150,6 +155,7 @@ void perf_count_switch(void)
 {
 	struct happening h = { COUNT_SWITCHES, NULL, 0, arch_clock_ns() };
 
+	debug_assert(!arch_irq_enabled());
 	perf_for_each_here(count, &h);
 }
 
@@ -378,6 +384,7 @@ static void want(const struct perf_event *e, int change)
 {
 	u64 mask = tracepoints_of(e);
 
+	debug_assert(mutex_is_held(&trace_lock));
 	for (unsigned nr = 0; nr < NR_TRACE_EVENTS; nr++)
 		if (mask & BIT(nr))
 			nr_wanted[nr] += (unsigned)change;
@@ -401,6 +408,7 @@ static void leave_cpu(struct perf_event *e)
 {
 	struct perf_event **at = &events[e->cpu];
 
+	debug_assert(mutex_is_held(&trace_lock));
 	while (*at != e)
 		at = &(*at)->next;
 	WRITE_ONCE(*at, e->next);
@@ -412,6 +420,7 @@ static bool leave_threads(struct perf_event *e)
 	struct perf_link *l;
 	bool others = false;
 
+	debug_assert(mutex_is_held(&trace_lock));
 	list_for_each(l, &e->links, of_event) {
 		unlink_event(l);
 		others |= l->thread != current;

@@ -83,6 +83,7 @@ static void put(struct perf_event *e, const struct record *r, u64 now)
 	struct perf_ring *ring = READ_ONCE(e->ring);
 	struct record lost;
 
+	debug_assert(!arch_irq_enabled());
 	if (!ring)
 		return;
 
@@ -123,6 +124,7 @@ void perf_sample(struct perf_event *e, const struct record_header *raw, u32 size
 	u64 type = e->attr.sample_type;
 	struct record r;
 
+	debug_assert(!arch_irq_enabled());
 	begin(&r, RECORD_SAMPLE, MISC_KERNEL);
 	if (type & PERF_SAMPLE_IDENTIFIER)
 		add_word(&r, e->id);
@@ -159,6 +161,7 @@ static void tell_one(struct perf_event *e, void *arg)
 	const struct news *n = arg;
 	struct record copy;
 
+	debug_assert(!arch_irq_enabled());
 	if (!(e->attr.flags & n->flags) || !READ_ONCE(e->ring))
 		return;
 	memcpy(&copy, n->record, n->record->size);

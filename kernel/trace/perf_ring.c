@@ -7,6 +7,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/pseudo/pseudo.h"
+#include "kernel/ref.h"
 #include "kernel/task/account.h"
 #include "kernel/task/proc.h"
 #include "kernel/trace/perf.h"
@@ -99,14 +100,14 @@ struct perf_ring *perf_ring_create(u64 nr_pages, u64 watermark, int *err)
 
 struct perf_ring *perf_ring_get(struct perf_ring *r)
 {
-	__atomic_add_fetch(&r->refs, 1, __ATOMIC_RELAXED);
+	ref_get(&r->refs);
 	return r;
 }
 
 /* Mappings have their own references to the pages. */
 void perf_ring_put(struct perf_ring *r)
 {
-	if (!r || __atomic_sub_fetch(&r->refs, 1, __ATOMIC_ACQ_REL))
+	if (!r || !ref_put(&r->refs))
 		return;
 	for (u64 i = 0; i < r->nr_pages; i++)
 		page_put(virt_to_phys(r->data[i]));
@@ -136,6 +137,7 @@ static u64 unread(const struct perf_ring *r)
 
 bool perf_ring_fits(const struct perf_ring *r, u32 size)
 {
+	debug_assert(!arch_irq_enabled());
 	return unread(r) + size <= r->nr_pages * PAGE_SIZE;
 }
 
@@ -144,6 +146,7 @@ void perf_ring_write(struct perf_ring *r, const void *data, u32 size)
 	u64 at = r->head;
 	const u8 *from = data;
 
+	debug_assert(!arch_irq_enabled());
 	while (size) {
 		u32 chunk = min(size, (u32)(PAGE_SIZE - at % PAGE_SIZE));
 

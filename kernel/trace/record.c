@@ -77,6 +77,7 @@ static __attribute__((noinline)) void route(const struct sched_event *event, u64
 {
 	record_word *copy = trace_route_room();
 
+	debug_assert(!arch_irq_enabled());
 	memcpy(copy, event, event->size);
 	*copy = header;
 	trace_route((const struct record_header *)copy, event->size, now);
@@ -102,6 +103,7 @@ static inline __attribute__((always_inline)) void record(const struct sched_even
 
 void host_trace(const struct sched_event *event)
 {
+	debug_assert(!arch_irq_enabled());
 	record(event, true);
 }
 
@@ -115,6 +117,7 @@ static __attribute__((noinline)) void route_run(u32 nr)
 	const u32 *header = (const u32 *)trace_route_room() + 1;
 	u64 now = arch_clock_ns();
 
+	debug_assert(!arch_irq_enabled());
 	while (nr--) {
 		u32 words = *header & TRACE_RUN_SIZE;
 
@@ -128,6 +131,7 @@ struct trace_run host_trace_reserve(u32 bytes)
 	u64 now = arch_clock_ns();
 	u8 *at = ring_reserve_run(&trace_rings[arch_cpu_id()], now, bytes);
 
+	debug_assert(!arch_irq_enabled());
 	if (unlikely(!at) && trace_routed) {
 		at = (u8 *)trace_route_room() + sizeof(u64);
 		((u32 *)at)[-1] = 0;
@@ -137,6 +141,7 @@ struct trace_run host_trace_reserve(u32 bytes)
 
 void host_trace_commit(const u8 *end, u32 nr, unsigned cpu)
 {
+	debug_assert(!arch_irq_enabled());
 	(void)cpu; /* where it was recorded is what the ring tells */
 	if (unlikely(trace_routed))
 		route_run(nr);
@@ -228,6 +233,7 @@ static bool record_print(struct ring *r, const char *text, u32 size)
 	u32 payload = ALIGN_UP((u32)sizeof(struct event_print) + size + newline + 1, 4u);
 	record_word *ev;
 
+	debug_assert(!arch_irq_enabled());
 	ring_open(r);
 	ev = ring_reserve(r, arch_clock_ns(), payload);
 	if (ev) {

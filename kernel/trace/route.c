@@ -20,6 +20,7 @@ STATIC_ASSERT(TRACE_RUN_BYTES + sizeof(u64) <= PAGE_SIZE, "a run has room");
 
 void *trace_route_room(void)
 {
+	debug_assert(!arch_irq_enabled());
 	return rooms[arch_cpu_id()];
 }
 
@@ -64,6 +65,7 @@ static void put(struct ring *r, const struct record_header *record, u32 size, u6
 {
 	void *to;
 
+	debug_assert(!arch_irq_enabled());
 	ring_open(r);
 	to = ring_reserve(r, now, size);
 	if (to) {
@@ -78,6 +80,7 @@ void trace_route(const struct record_header *record, u32 size, u64 now)
 	unsigned nr = (unsigned)(trace_event_by_id(record->type) - trace_events);
 	unsigned cpu = arch_cpu_id();
 
+	debug_assert(!arch_irq_enabled());
 	for (unsigned i = 0; i < NR_TRACE_INSTANCES; i++) {
 		struct trace_instance *t = &trace_instances[i];
 
@@ -94,6 +97,7 @@ static void follow(const struct trace_instance *t, int parent, int child)
 {
 	u64 *pids = READ_ONCE(t->pids);
 
+	debug_assert(!arch_irq_enabled());
 	if (pids && trace_option(t, TRACE_EVENT_FORK))
 		pids_follow(pids, parent, child);
 }

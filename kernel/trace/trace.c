@@ -50,11 +50,13 @@ static void do_nothing(void *arg)
 
 void trace_wait_for_writers(void)
 {
+	debug_assert(arch_irq_enabled());
 	arch_call_others(do_nothing, NULL);
 }
 
 static void set_mask(u64 mask)
 {
+	debug_assert(mutex_is_held(&trace_lock));
 	WRITE_ONCE(trace_mask, mask);
 	with_irqs_off(sched_trace_set(machine, mask & (BIT(NR_SCHED_EVENTS) - 1)));
 }
@@ -62,6 +64,7 @@ static void set_mask(u64 mask)
 /* Nobody records until trace_apply(). */
 static void silence(void)
 {
+	debug_assert(mutex_is_held(&trace_lock));
 	if (trace_mask) {
 		set_mask(0);
 		trace_wait_for_writers();
@@ -71,6 +74,7 @@ static void silence(void)
 /* From now on each record goes through trace_route(), or none does. */
 static void set_routed(bool on)
 {
+	debug_assert(mutex_is_held(&trace_lock));
 	if (on == trace_routed)
 		return;
 	silence();
@@ -81,6 +85,7 @@ static void set_routed(bool on)
 
 static bool needs_routing(const struct trace_instance *t, u64 wanted)
 {
+	debug_assert(mutex_is_held(&trace_lock));
 	return t->hist_events ||
 	       (t == trace_top ? t->pids || t->nr_filters : wanted & ~BIT(EVENT_print));
 }
@@ -251,6 +256,7 @@ static struct ring_slot *alloc_slots(u64 nr)
 static void install_rings(struct trace_instance *t, unsigned first, unsigned end,
 			  struct ring_slot **fresh, u64 nr_pages)
 {
+	debug_assert(mutex_is_held(&trace_lock));
 	silence();
 	for (unsigned c = first; c < end; c++) {
 		struct ring *r = &t->rings[c];

@@ -46,6 +46,7 @@ static size_t process_output(struct tty *t, char c, char *out)
 {
 	u32 oflag = t->termios.oflag, spaces;
 
+	debug_assert(mutex_is_held(&t->lock));
 	if (!(oflag & OPOST)) {
 		t->column = next_column(t->column, c);
 		out[0] = c;
@@ -98,6 +99,7 @@ static void echo(struct tty *t, char c)
 {
 	char pair[2] = { '^', (char)(c ^ 0100) };
 
+	debug_assert(mutex_is_held(&t->lock));
 	if (!tty_local(t, ECHO) && !(c == '\n' && tty_local(t, ECHONL) && tty_local(t, ICANON)))
 		return;
 	if (echoes_as_pair(t, c))
@@ -119,6 +121,7 @@ static bool append(struct tty *t, char c, bool stop)
 {
 	u32 i = t->head % INPUT_SIZE;
 
+	debug_assert(mutex_is_held(&t->lock));
 	if (ldisc_pending(t) >= INPUT_SIZE - !stop)
 		return false;
 	t->input[i] = c;
@@ -137,6 +140,7 @@ static u32 column_of_line(const struct tty *t)
 {
 	u32 column = t->line_column;
 
+	debug_assert(mutex_is_held(&t->lock));
 	for (u32 i = t->ready; i != t->head; i++) {
 		char c = t->input[i % INPUT_SIZE];
 
@@ -150,6 +154,7 @@ static void erase_one(struct tty *t)
 {
 	u32 before = t->column;
 
+	debug_assert(mutex_is_held(&t->lock));
 	do
 		t->head--;
 	while (t->head != t->ready && ((u8)t->input[t->head % INPUT_SIZE] & 0xc0) == 0x80);
@@ -172,6 +177,7 @@ static void erase_word(struct tty *t)
 {
 	bool in_word = false;
 
+	debug_assert(mutex_is_held(&t->lock));
 	while (t->head != t->ready) {
 		char c = t->input[(t->head - 1) % INPUT_SIZE];
 		bool word = is_word(c);
@@ -185,6 +191,7 @@ static void erase_word(struct tty *t)
 
 static void erase_line(struct tty *t)
 {
+	debug_assert(mutex_is_held(&t->lock));
 	if (tty_local(t, ECHOKE) && tty_local(t, ECHOE)) {
 		while (t->head != t->ready)
 			erase_one(t);
@@ -224,6 +231,7 @@ static int signal_of(const struct tty *t, char c)
 /* ^S and ^Q. True if @c was one of them. */
 static bool flow_control(struct tty *t, char c)
 {
+	debug_assert(mutex_is_held(&t->lock));
 	if (!(t->termios.iflag & IXON))
 		return false;
 	if (is_cc(t, VSTOP, c)) {
@@ -242,6 +250,7 @@ static bool edit(struct tty *t, char c)
 {
 	bool any = t->head != t->ready;
 
+	debug_assert(mutex_is_held(&t->lock));
 	if (is_cc(t, VERASE, c)) {
 		if (any)
 			erase_one(t);
@@ -267,6 +276,7 @@ static bool edit(struct tty *t, char c)
 
 static void add_char(struct tty *t, char c)
 {
+	debug_assert(mutex_is_held(&t->lock));
 	if (t->head == t->ready)
 		t->line_column = t->column;
 	if (append(t, c, false))
@@ -277,6 +287,7 @@ static void add_char(struct tty *t, char c)
 
 static void canonical_char(struct tty *t, char c)
 {
+	debug_assert(mutex_is_held(&t->lock));
 	if (edit(t, c))
 		return;
 	if (is_cc(t, VEOF, c)) {

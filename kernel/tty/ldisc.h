@@ -60,17 +60,18 @@ static inline bool tty_local(const struct tty *t, u32 flag)
 	return t->termios.lflag & flag;
 }
 
+/*
+ * The number of bytes received, and of those that a reader may have: in canonical mode, up to the
+ * end of the first line. Without tty->lock it may be out of date.
+ */
+u32 ldisc_pending(const struct tty *t);
+u32 ldisc_available(const struct tty *t);
+
 /* The rest with tty->lock held. */
 /* A byte from the line: editing, echo, signals. */
 void ldisc_receive(struct tty *t, char c);
 /* Bytes to the line. */
 void ldisc_write(struct tty *t, const char *s, size_t n);
-/*
- * The number of bytes received, and of those that a reader may have: in canonical mode, up to the
- * end of the first line.
- */
-u32 ldisc_pending(const struct tty *t);
-u32 ldisc_available(const struct tty *t);
 /* Take up to @n of the available bytes; the mark of ^D is consumed but not delivered. */
 size_t ldisc_take(struct tty *t, char *buf, size_t n);
 void ldisc_flush(struct tty *t);

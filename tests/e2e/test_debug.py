@@ -58,6 +58,28 @@ def test_orders_by_sysrq_keep_the_rules_of_locks(debug_build):
     assert outcome.console.count("\ncpu#0") == 2 and "NMI backtrace for cpu 3" in outcome.console
 
 
+# Each part of the tracer, instances, filters, histograms and events of perf, while CPUs come and go.
+TRACER = """cd /sys/kernel/tracing; echo 1 > events/enable; echo 'prev_prio < 200' > events/sched/sched_switch/filter
+switch=events/sched/sched_switch; echo 'hist:keys=next_pid:vals=hitcount' > $switch/trigger
+echo $$ > set_event_pid; hog -n 4 -t 100ms > /dev/null; echo mark > trace_marker
+echo 'hist:keys=next_pid:vals=hitcount:clear' > $switch/trigger
+mkdir instances/a; echo 1 > instances/a/events/enable; hog -t 50ms > /dev/null; rmdir instances/a
+cat trace > /dev/null; echo '!hist:keys=next_pid:vals=hitcount' > $switch/trigger
+for i in 1 2; do for on in 0 1; do echo $on > /sys/devices/system/cpu/cpu3/online; done; done
+perfcheck > /dev/null; true"""  # its times are those of another kernel
+
+
+@pytest.mark.nightly("a demand of a function that a caller does not meet: a lock, interrupts, a context, a count")
+@pytest.mark.parametrize(("sched", "command", "append"), [
+    ("cfs", "taskcheck && filecheck", ""), ("eevdf", "memcheck && cgroupcheck", ""), ("fdl", TRACER, ""),
+    ("eevdf", "hog -n 4 -t 300ms", "opp=juno-a53 governor=schedutil"),
+], ids=["tasks-files", "memory-groups", "tracer", "speeds"])
+def test_callers_meet_every_demand(debug_build, sched, command, append):
+    """debug_assert() of kernel/contract.h: the kernel stops at the first demand that is not met."""
+    outcome = boot_build(debug_build, command, sched=sched, append=append)
+    assert outcome.status == 0 and "assertion failed" not in outcome.console, outcome.console
+
+
 @pytest.mark.nightly("a byte of the kernel's stack in a program")
 def test_no_left_over_byte_reaches_a_program(debug_build):
     """The kernel of a debug build fills variables, objects and pages with a pattern before their first use."""
