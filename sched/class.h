@@ -233,6 +233,9 @@ struct sched_class {
 	 */
 	bool nice;
 
+	/* Its tasks have a real-time priority; a runtime, a deadline and a period. */
+	bool priority, deadline;
+
 	/* A task that takes over from another of the class may wait for it (resched_patiently). */
 	bool patient;
 

@@ -156,6 +156,15 @@ void sched_task_reparent(struct sched *s, struct task *child, struct task *paren
  */
 void sched_task_lead(struct sched *s, struct task *t);
 
+/* The name of a policy, and which parameters tasks under it have. */
+struct sched_policy_info {
+	const char *name; /* NULL: there is no such policy */
+	bool nice;	  /* a nice value, and a slice */
+	bool priority;	  /* a real-time priority */
+	bool deadline;	  /* runtime, deadline and period */
+};
+/* Of SCHED_x @policy, any number. */
+struct sched_policy_info sched_policy_info(int policy);
 /* Is there such a policy, and are nice value, priority and deadline parameters in its range? */
 bool sched_attr_is_valid(const struct sched *s, const struct sched_attr_req *req);
 /*

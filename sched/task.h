@@ -40,13 +40,20 @@ enum task_state {
 	TASK_NORMAL = TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE,
 };
 
+/* The policies: POLICY(SCHED_x, its number, its name). What tasks of each have says its class. */
+#define SCHED_POLICIES(POLICY)                                                                     \
+	POLICY(SCHED_NORMAL, 0, "normal")                                                          \
+	POLICY(SCHED_FIFO, 1, "fifo")                                                              \
+	POLICY(SCHED_RR, 2, "rr")                                                                  \
+	POLICY(SCHED_BATCH, 3, "batch")                                                            \
+	POLICY(SCHED_IDLE, 5, "idle")                                                              \
+	POLICY(SCHED_DEADLINE, 6, "deadline")
+#define POLICY_LIMIT 32 /* above every number */
+
 enum sched_policy {
-	SCHED_NORMAL = 0,
-	SCHED_FIFO = 1,
-	SCHED_RR = 2,
-	SCHED_BATCH = 3,
-	SCHED_IDLE = 5,
-	SCHED_DEADLINE = 6,
+#define POLICY(policy, number, name) policy = number,
+	SCHED_POLICIES(POLICY)
+#undef POLICY
 };
 #define SCHED_RESET_ON_FORK 0x40000000 /* or-ed into the policy by sched_setscheduler(2) */
 

@@ -47,11 +47,6 @@ static struct thread *get_thread(int pid, long *err)
 	return t;
 }
 
-static bool is_rt_policy(int policy)
-{
-	return policy == SCHED_FIFO || policy == SCHED_RR;
-}
-
 /* --- who may change what, as sched(7) has it ------------------------------------------- */
 
 /* May a thread that is now @old become @new without being privileged? */
@@ -59,13 +54,14 @@ static bool is_modest(const struct thread *t, const struct sched_attr_req *old,
 		      const struct sched_attr_req *new)
 {
 	u64 limit = t->proc->rlimit[RLIMIT_RTPRIO].cur;
+	struct sched_policy_info wanted = sched_policy_info(new->policy);
 
 	if (old->reset_on_fork && !new->reset_on_fork)
 		return false;
-	if (is_rt_policy(new->policy))
+	if (wanted.priority)
 		return (new->policy == old->policy || limit) &&
 		       (new->rt_priority <= old->rt_priority || (u64) new->rt_priority <= limit);
-	if (!task_is_fair_policy(new->policy))
+	if (!wanted.nice)
 		return false;
 	if (old->policy == SCHED_IDLE && new->policy != SCHED_IDLE && !cred_may_nice(t, old->nice))
 		return false;
@@ -164,25 +160,18 @@ SYSCALL2(sched_getparam, int, pid, int *, param)
 		return err;
 	sched_get_attr(&t->task, &req);
 	thread_put(t);
-	int rt_priority = is_rt_policy(req.policy) ? req.rt_priority : 0;
+	int rt_priority = sched_policy_info(req.policy).priority ? req.rt_priority : 0;
 	return arch_copy_to_user(param, &rt_priority, sizeof(rt_priority)) ? -EFAULT : 0;
 }
 
-/* Real-time policies have a range; the others, and SCHED_DEADLINE, have none. */
+/* Real-time policies have a range, which ends at @limit; the others have none. */
 static long priority_limit(int policy, int limit)
 {
-	switch (policy) {
-	case SCHED_FIFO:
-	case SCHED_RR:
-		return limit;
-	case SCHED_NORMAL:
-	case SCHED_BATCH:
-	case SCHED_IDLE:
-	case SCHED_DEADLINE:
-		return 0;
-	default:
+	struct sched_policy_info info = sched_policy_info(policy);
+
+	if (!info.name)
 		return -EINVAL;
-	}
+	return info.priority ? limit : 0;
 }
 
 SYSCALL1(sched_get_priority_max, int, policy)
@@ -246,6 +235,8 @@ static long copy_attr(struct user_sched_attr *attr, struct user_sched_attr *uatt
 
 static void fill_request(struct sched_attr_req *req, const struct user_sched_attr *attr)
 {
+	struct sched_policy_info info;
+
 	if (!(attr->flags & ATTR_KEEP_POLICY)) {
 		req->policy = (int)attr->policy;
 		req->reset_on_fork = attr->flags & ATTR_RESET_ON_FORK;
@@ -255,10 +246,11 @@ static void fill_request(struct sched_attr_req *req, const struct user_sched_att
 	req->util[SCHED_CLAMP_MAX] = attr->util_max;
 	if (attr->flags & ATTR_KEEP_PARAMS)
 		return;
+	info = sched_policy_info(req->policy);
 	req->rt_priority = (int)attr->priority;
-	if (!is_rt_policy(req->policy))
+	if (!info.priority)
 		req->nice = max(NICE_MIN, min(NICE_MAX, attr->nice));
-	if (req->policy == SCHED_NORMAL || req->policy == SCHED_BATCH)
+	if (info.nice && req->policy != SCHED_IDLE) /* Linux takes no slice for SCHED_IDLE */
 		req->slice_ns = attr->runtime_ns;
 	req->runtime_ns = attr->runtime_ns;
 	req->deadline_ns = attr->deadline_ns;
@@ -278,7 +270,8 @@ SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, fla
 		return err;
 	if ((attr.flags & ~(u64)ATTR_ALL) || (int)attr.policy < 0)
 		return -EINVAL;
-	if (attr.policy == SCHED_DEADLINE && attr.flags & (ATTR_RECLAIM | ATTR_DL_OVERRUN))
+	if (sched_policy_info((int)attr.policy).deadline &&
+	    attr.flags & (ATTR_RECLAIM | ATTR_DL_OVERRUN))
 		return -EOPNOTSUPP;
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
@@ -308,12 +301,13 @@ SYSCALL4(sched_getattr, int, pid, void *, uattr, unsigned, size, unsigned, flags
 	u64 slice_ns = sched_task_slice(machine, &t->task);
 	arch_irq_restore(irq);
 	thread_put(t);
+	struct sched_policy_info info = sched_policy_info(req.policy);
 	struct user_sched_attr attr = {
 		.size = min(size, (unsigned)sizeof(attr)),
 		.policy = (u32)req.policy,
 		.flags = req.reset_on_fork ? ATTR_RESET_ON_FORK : 0,
-		.nice = task_is_fair_policy(req.policy) ? req.nice : 0,
-		.priority = is_rt_policy(req.policy) ? (u32)req.rt_priority : 0,
+		.nice = info.nice ? req.nice : 0,
+		.priority = info.priority ? (u32)req.rt_priority : 0,
 		.runtime_ns = slice_ns ?: req.runtime_ns,
 		.deadline_ns = req.deadline_ns,
 		.period_ns = req.period_ns,

@@ -55,7 +55,6 @@ void limits_check(void)
 {
 	struct thread *t = current;
 	struct proc *p = t->proc;
-	bool real_time = t->task.policy == SCHED_FIFO || t->task.policy == SCHED_RR;
 	struct usage u;
 
 	thread_clear_flags(t, THREAD_LIMITS);
@@ -63,7 +62,8 @@ void limits_check(void)
 		u = proc_usage(p);
 		check(p, RLIMIT_CPU, (u.user_ns + u.system_ns) / NS_PER_SEC, 1);
 	}
-	if (p->rlimit[RLIMIT_RTTIME].cur == RLIM_INFINITY || !real_time)
+	if (p->rlimit[RLIMIT_RTTIME].cur == RLIM_INFINITY ||
+	    !sched_policy_info(t->task.policy).priority)
 		return;
 	if (t->rt_blocked != t->task.nr_voluntary + 1 || !t->rt_since_ns) {
 		t->rt_blocked = t->task.nr_voluntary + 1;

@@ -8,7 +8,7 @@ const struct sched_class *class_of_policy(const struct sched *s, int policy)
 {
 	const struct sched_class *class;
 
-	if (policy < 0 || policy >= 32)
+	if (policy < 0 || policy >= POLICY_LIMIT)
 		return NULL;
 	for_each_class(class, s) if (class->policies & BIT(policy)) return class;
 	return NULL;

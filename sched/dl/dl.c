@@ -475,6 +475,7 @@ const struct sched_class dl_class = {
 	.name = "dl",
 	.rank = CLASS_dl,
 	.policies = BIT(SCHED_DEADLINE),
+	.deadline = true,
 	.unforkable = true, /* an admitted task's children would need bandwidth of their own */
 	.recorded = true,
 	.server = &dl_fair_server,

@@ -457,6 +457,7 @@ const struct sched_class rt_class = {
 	.name = "rt",
 	.rank = CLASS_rt,
 	.policies = BIT(SCHED_FIFO) | BIT(SCHED_RR),
+	.priority = true,
 	.recorded = true,
 	.rule = { [ACT_pick] = REASON_most_urgent,
 		  [ACT_preempt] = REASON_urgency,

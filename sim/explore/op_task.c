@@ -227,23 +227,39 @@ static void wake(struct world *w, struct subject *x, unsigned cpu, unsigned flag
 	EXPECT(sim_wake(w->sim, x->t, flags) == expected);
 }
 
+/* One of the policies without deadlines, drawn by @number. */
+static int policy_without_deadline(u32 number)
+{
+	int found[POLICY_LIMIT];
+	u32 nr = 0;
+
+	for (int policy = 0; policy < POLICY_LIMIT; policy++) {
+		struct sched_policy_info info = sched_policy_info(policy);
+
+		if (info.name && !info.deadline)
+			found[nr++] = policy;
+	}
+	return found[number % nr];
+}
+
 static void set_attr(struct world *w, struct subject *x, u32 arg, bool nice_only)
 {
-	static const int policies[] = { SCHED_NORMAL, SCHED_FIFO, SCHED_RR, SCHED_BATCH,
-					SCHED_IDLE };
 	static const u64 slices[] = { 0, 1, 100000, 1000000, 3000000, 100 * NS_PER_MS, ~0ull };
+	struct sched_policy_info info;
 	struct sched_attr_req req;
 
-	if (!x || (nice_only && x->attr.policy == SCHED_DEADLINE))
+	if (!x || (nice_only && sched_policy_info(x->attr.policy).deadline))
 		return;
 	req = x->attr;
+	if (!nice_only)
+		req.policy = policy_without_deadline(arg / 40);
+	info = sched_policy_info(req.policy);
 	if (!nice_only) {
-		req.policy = policies[arg / 40 % ARRAY_SIZE(policies)];
-		req.rt_priority = task_is_fair_policy(req.policy) ? 0 : 1 + (int)(arg / 200 % 99);
+		req.rt_priority = info.priority ? 1 + (int)(arg / 200 % 99) : 0;
 		req.reset_on_fork = arg / 20000 % 2;
 	}
 	/* Real time keeps nice value and slice for when it is fair again. */
-	if (task_is_fair_policy(req.policy)) {
+	if (info.nice) {
 		req.nice = (int)(arg % 40) - 20;
 		if (!nice_only)
 			req.slice_ns = slices[arg / 40000 % ARRAY_SIZE(slices)];

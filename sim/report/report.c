@@ -167,23 +167,15 @@ static const char *cell(const struct report *r, const struct result *result, u32
 
 /* --- tables ----------------------------------------------------------------------------------- */
 
-static const char *policy_name(int policy)
-{
-	static const char *const names[] = {
-		"normal", "fifo", "rr", "batch", "", "idle", "deadline"
-	};
-
-	return names[policy];
-}
-
 void report_kind(char *buf, size_t size, const struct workload *w, const struct program *p)
 {
 	const struct attributes *a = &p->attr;
+	struct sched_policy_info info = sched_policy_info(a->policy);
 
-	if (a->policy == SCHED_FIFO || a->policy == SCHED_RR)
-		snprintf(buf, size, "%s %s %d", p->name, policy_name(a->policy), a->rt_priority);
+	if (info.priority)
+		snprintf(buf, size, "%s %s %d", p->name, info.name, a->rt_priority);
 	else if (a->policy != SCHED_NORMAL)
-		snprintf(buf, size, "%s %s", p->name, policy_name(a->policy));
+		snprintf(buf, size, "%s %s", p->name, info.name);
 	else
 		snprintf(buf, size, "%s nice %d", p->name, a->nice);
 	if (a->slice_ns)
@@ -388,7 +380,7 @@ static void json_row(const struct report *r, const struct result *result, u32 ro
 	fprintf(r->out, ", \"group\": ");
 	json_string(r->out, p->attr.group ? r->workload->groups[p->attr.group].path : "/");
 	fprintf(r->out, ", \"policy\": \"%s\", \"nice\": %d, \"rt_priority\": %d, ",
-		policy_name(p->attr.policy), p->attr.nice, p->attr.rt_priority);
+		sched_policy_info(p->attr.policy).name, p->attr.nice, p->attr.rt_priority);
 	json_number(r->out, "slice_ns", p->attr.slice_ns, ", ");
 	json_number(r->out, "tasks", row->nr_tasks, ", ");
 	json_number(r->out, "ended", row->nr_ended, ", ");

@@ -68,21 +68,31 @@ static struct step param_time(struct params *p, enum step_kind kind, const char 
 	return step;
 }
 
+/* "normal, fifo, ...", the names of all policies. */
+static void list_policies(char *buf, size_t size)
+{
+	buf[0] = '\0';
+	for (int policy = 0; policy < POLICY_LIMIT; policy++) {
+		const char *name = sched_policy_info(policy).name;
+
+		if (name)
+			snprintf(buf + strlen(buf), size - strlen(buf), "%s%s", *buf ? ", " : "",
+				 name);
+	}
+}
+
 static int param_policy(struct params *p, int usual)
 {
-	static const char *const names[] = {
-		[SCHED_NORMAL] = "normal", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr",
-		[SCHED_BATCH] = "batch",   [SCHED_IDLE] = "idle", [SCHED_DEADLINE] = "deadline"
-	};
-	const char *text = param(p, "policy");
+	const char *text = param(p, "policy"), *name;
+	char names[256];
 
 	if (!text)
 		return usual;
-	for (int policy = 0; policy < (int)ARRAY_SIZE(names); policy++)
-		if (names[policy] && !strcmp(names[policy], text))
+	for (int policy = 0; policy < POLICY_LIMIT; policy++)
+		if ((name = sched_policy_info(policy).name) && !strcmp(name, text))
 			return policy;
-	usage_error("workload %s: policy=%s is none of normal, batch, idle, fifo, rr, deadline",
-		    p->name, text);
+	list_policies(names, sizeof(names));
+	usage_error("workload %s: policy=%s is none of %s", p->name, text, names);
 }
 
 static int param_nice(struct params *p)
@@ -128,7 +138,7 @@ static void take_settings(struct workload *w, struct params *p, u32 number)
 		usage_error("workload %s: %s: %s", p->name, group->path, mistake);
 }
 
-/* Takes the keys of SCHED_DEADLINE tasks. Defaults: the period, and half of the deadline to run. */
+/* Takes the keys of tasks with deadlines. Defaults: the period, and half of the deadline to run. */
 static void take_deadline(struct params *p, struct attributes *attr)
 {
 	attr->period_ns = param_time(p, STEP_SLEEP, "period", 10 * NS_PER_MS).a;
@@ -143,16 +153,18 @@ static void take_attributes(struct workload *w, struct params *p, struct program
 	const char *group = param(p, "group");
 	struct attributes *attr = &program->attr;
 	const char *cpus = param(p, "cpus"), *slice = param(p, "slice");
+	struct sched_policy_info info;
 
 	attr->set_policy = true;
 	attr->policy = param_policy(p, usual_policy);
-	if (task_is_fair_policy(attr->policy))
+	info = sched_policy_info(attr->policy);
+	if (info.nice)
 		attr->nice = param_nice(p);
 	if (slice && (!parse_time_in_unit(slice, &attr->slice_ns) || !attr->slice_ns))
 		usage_error("workload %s: slice=%s is not a time, as 5ms", p->name, slice);
-	if (attr->policy == SCHED_DEADLINE)
+	if (info.deadline)
 		take_deadline(p, attr);
-	else if (!task_is_fair_policy(attr->policy))
+	if (info.priority)
 		attr->rt_priority = (int)param_number(p, "prio", 1, 99, 10);
 	for (unsigned i = 0; i < NR_SCHED_CLAMPS; i++) {
 		const char *key = i == SCHED_CLAMP_MIN ? "util_min" : "util_max";

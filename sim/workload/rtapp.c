@@ -355,7 +355,7 @@ static void add_task(struct rtapp_file *f, json_value key, u32 program)
 	note_repeated(f, task, true);
 	attr->set_policy = true;
 	attr->policy = f->default_policy;
-	attr->rt_priority = attr->policy == SCHED_FIFO || attr->policy == SCHED_RR ? 10 : 0;
+	attr->rt_priority = sched_policy_info(attr->policy).priority ? 10 : 0;
 	rtapp_take_properties(f, task, attr);
 	f->attr = *attr;
 	if (delay)

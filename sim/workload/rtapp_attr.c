@@ -3,27 +3,36 @@
  * Properties of rt-app's tasks and phases: policy, priority, CPUs, group, deadline. What is read
  * here but cannot be modelled is an error that says so; see rtapp.c.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "sim/workload/rtapp.h"
 
+/* Is @name, as "SCHED_FIFO", that of the policy whose name here is @own, as "fifo"? */
+static bool is_named(const char *name, const char *own)
+{
+	if (strncmp(name, "SCHED_", 6))
+		return false;
+	for (name += 6; *own && *name == toupper((unsigned char)*own); own++)
+		name++;
+	return !*own && !*name;
+}
+
 int rtapp_policy_named(const struct rtapp_file *f, json_value key)
 {
-	static const struct {
-		const char *name;
-		int policy;
-	} policies[] = { { "SCHED_OTHER", SCHED_NORMAL }, { "SCHED_BATCH", SCHED_BATCH },
-			 { "SCHED_IDLE", SCHED_IDLE },	  { "SCHED_FIFO", SCHED_FIFO },
-			 { "SCHED_RR", SCHED_RR },	  { "SCHED_DEADLINE", SCHED_DEADLINE } };
 	char *name = json_string_of(&f->json, key);
+	int policy = strcmp(name, "SCHED_OTHER") ? 1 : SCHED_NORMAL;
 
-	for (u32 i = 0; i < ARRAY_SIZE(policies); i++) {
-		if (!strcmp(name, policies[i].name)) {
-			free(name);
-			return policies[i].policy;
-		}
+	for (; policy && policy < POLICY_LIMIT; policy++) {
+		const char *own = sched_policy_info(policy).name;
+
+		if (own && is_named(name, own))
+			break;
 	}
-	json_error(&f->json, key, "\"%s\" is no policy", name);
+	free(name);
+	if (policy == POLICY_LIMIT)
+		json_error(&f->json, key, "\"%s\" is no policy", json_string_of(&f->json, key));
+	return policy;
 }
 
 static void set_cpus(struct rtapp_file *f, json_value key, struct attributes *attr)
@@ -49,19 +58,19 @@ static void set_cpus(struct rtapp_file *f, json_value key, struct attributes *at
 static void set_policy(struct rtapp_file *f, json_value policy, json_value priority,
 		       struct attributes *attr)
 {
-	bool rt;
+	struct sched_policy_info info;
 
 	if (!policy && !priority)
 		return;
 	attr->set_policy = true;
 	if (policy)
 		attr->policy = rtapp_policy_named(f, policy);
-	rt = attr->policy == SCHED_FIFO || attr->policy == SCHED_RR;
-	attr->rt_priority = rt ? 10 : 0;
+	info = sched_policy_info(attr->policy);
+	attr->rt_priority = info.priority ? 10 : 0;
 	attr->nice = 0;
-	if (priority && attr->policy == SCHED_DEADLINE)
+	if (priority && info.deadline)
 		json_int_of(&f->json, priority, 0, 0);
-	if (priority && rt)
+	if (priority && info.priority)
 		attr->rt_priority = (int)json_int_of(&f->json, priority, 1, 99);
 	else if (priority)
 		attr->nice = (int)json_int_of(&f->json, priority, -20, 19);
@@ -114,7 +123,7 @@ json_value rtapp_key_of(const struct rtapp_file *f, json_value object, const cha
 /* rt-app has this restriction, too. */
 static void set_group(struct rtapp_file *f, json_value key, struct attributes *attr)
 {
-	if (!task_is_fair_policy(attr->policy))
+	if (!sched_policy_info(attr->policy).nice)
 		json_error(&f->json, key, "\"taskgroup\" of a real-time task");
 	attr->set_group = true;
 	attr->group = json_group_of(&f->json, key, f->w, json_string_of(&f->json, key));
@@ -170,7 +179,7 @@ void rtapp_take_properties(struct rtapp_file *f, json_value object, struct attri
 		set_cpus(f, cpus, attr);
 	if (group)
 		set_group(f, group, attr);
-	if (attr->policy == SCHED_DEADLINE) {
+	if (sched_policy_info(attr->policy).deadline) {
 		set_deadline(f, object, attr);
 		if (!attr->runtime_ns)
 			json_error(&f->json, rtapp_key_of(f, object, "policy"),
@@ -180,7 +189,7 @@ void rtapp_take_properties(struct rtapp_file *f, json_value object, struct attri
 	if (!slice)
 		return;
 	/* For a fair task this is the size of its requests. */
-	if (!task_is_fair_policy(attr->policy))
+	if (!sched_policy_info(attr->policy).nice)
 		json_error(&f->json, slice, "\"dl-runtime\" of a real-time task");
 	attr->set_policy = true;
 	attr->slice_ns = (u64)json_int_of(&f->json, slice, 100, 100000) * NS_PER_US;

@@ -263,9 +263,36 @@ static void a_class_needs_eight_operations(void **state)
 	machine_free(m);
 }
 
+/* The parameters that a policy has, as a host is told, are those that are valid for it. */
+static void a_policy_has_what_its_class_says(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	unsigned found = 0;
+
+	(void)state;
+	for (int policy = -1; policy <= POLICY_LIMIT; policy++) {
+		struct sched_policy_info info = sched_policy_info(policy);
+		struct sched_attr_req plain = { .policy = policy }, prio = plain, deadline = plain;
+
+		prio.rt_priority = 10;
+		deadline.runtime_ns = NS_PER_MS;
+		deadline.deadline_ns = deadline.period_ns = 10 * NS_PER_MS;
+		assert_int_equal(info.name != NULL, class_of_policy(m->s, policy) != NULL);
+		assert_int_equal(info.nice, task_is_fair_policy(policy));
+		assert_int_equal(sched_attr_is_valid(m->s, &plain), info.nice);
+		assert_int_equal(sched_attr_is_valid(m->s, &prio), info.priority);
+		assert_int_equal(sched_attr_is_valid(m->s, &deadline), info.deadline || info.nice);
+		assert_int_equal(info.nice + info.priority + info.deadline, info.name != NULL);
+		found += info.name != NULL;
+	}
+	assert_int_equal(found, 6);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_policy_has_what_its_class_says),
 		cmocka_unit_test(a_new_priority_asks_for_a_switch_by_table),
 		cmocka_unit_test(a_slice_of_rr_has_so_many_ticks),
 		cmocka_unit_test(a_limit_that_is_lifted_ends_with_the_period),
