@@ -56,10 +56,10 @@ int task_group_set_bandwidth(struct sched *s, struct task_group *tg, u64 quota_n
 			     u64 burst_ns, bool nested);
 
 /*
- * The fair policy fdl runs the group at the latest @rr_ns after its turn before, or @wakeup_ns
- * after a wakeup if that is not 0; 0 and 0: it has no deadline. Other policies keep the values
- * without effect. -EINVAL: the root; rr_ns other than 0 and 50 us to 1 s; wakeup_ns more than
- * rr_ns. Takes effect at once, whatever the group is doing.
+ * Sets the deadlines of a group, which the fair policy fdl keeps: it runs at the latest @rr_ns
+ * after its last turn and, if that is not 0, @wakeup_ns after a wakeup. 0 and 0: no deadlines.
+ * Other policies keep the values without effect. Takes effect at once, whatever the group does.
+ * -EINVAL: the root; rr_ns is neither 0 nor 50 us to 1 s; wakeup_ns is more than rr_ns.
  */
 int task_group_set_deadline(struct sched *s, struct task_group *tg, u64 rr_ns, u64 wakeup_ns);
 /*

@@ -93,7 +93,7 @@ struct entity {
 	struct fair_queue *own_queue; /* a group's: its members on this CPU; a task's: NULL */
 	struct load_weight load;
 	struct rb_node node; /* in the queue's timeline, unless running or not queued */
-	bool queued;	     /* counted in the queue: in the timeline, or its current entity */
+	bool queued;	     /* it counts in the queue: waits in the timeline, or runs */
 	const struct fair_policy *policy; /* whose terms its numbers are in; NULL: none yet */
 	u64 vruntime;			  /* ns of virtual time; see fair.h */
 	u64 due;	/* not 0: it waits in queue->due, in order of this, not in the timeline */

@@ -45,7 +45,7 @@ HANDLER(invalid_builtin, "a builtin function called with 0")
 HANDLER(builtin_unreachable, "an unreachable place is reached")
 HANDLER(missing_return, "a function ends without a value")
 
-/* Without this test no other could tell a sanitizer that is off from a kernel without faults. */
+/* Is the sanitizer on? A kernel in which it is off looks like one without faults. */
 SELFTEST(undefined_behaviour_is_noticed)
 {
 	volatile struct {

@@ -197,9 +197,9 @@ void cgroup_add_bandwidth_stat(const struct cgroup *cg, struct text *t);
 void cgroup_reset_clamps(struct cgroup *cg);
 
 /* --- autogroup.c; proc_tree_lock held --------------------------------------------- */
-/* The group of @p's session; NULL: it has none, or autogroup is off. */
+/* The scheduler's group of @p's session, or NULL: it has none, or autogroup is off. */
 struct task_group *autogroup_tg(const struct proc *p);
-/* It is on, or was: threads may be in groups of sessions. */
+/* Has autogroup ever been on since boot? Only then can threads be in groups of sessions. */
 extern bool autogroup_was_on;
 
 /* --- tune.c ----------------------------------------------------------------------- */

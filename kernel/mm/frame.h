@@ -23,7 +23,7 @@ enum frame_kind {
 };
 
 struct frame {
-	u32 refs;	  /* FRAME_USED: references; first frame of a slab: objects in use */
+	u32 refs;	  /* references to it; in the first frame of a slab: objects in use */
 	u8 kind;	  /* enum frame_kind */
 	u8 order;	  /* of the block this frame is part of; not kept for FRAME_USED */
 	u8 cache;	  /* FRAME_SLAB: index of its kmem_cache */

@@ -97,7 +97,7 @@ static bool is_worse(const struct proc *p, const struct proc *q)
 /* Is it time to choose, though a victim is @dying? */
 static bool is_time(bool dying)
 {
-	static u64 since_ns; /* when one was seen first; guarded by: proc_tree_lock */
+	static u64 since_ns; /* when a victim was first seen dying; guarded by: proc_tree_lock */
 	u64 now = clock_ns();
 
 	debug_assert(spin_is_held(&proc_tree_lock));

@@ -38,7 +38,7 @@ static struct page_cache caches[MAX_CPUS];
 static struct {
 	struct spinlock lock;
 	struct list free[NR_ORDERS];
-	u64 nr_free;  /* frames in the lists; the caches hold more */
+	u64 nr_free;  /* free frames in the lists, without those in the caches of CPUs */
 	u64 nr_total; /* frames that can be allocated at all */
 	u64 reserve;  /* frames that only the kernel may have */
 } buddy = { .lock = SPINLOCK_INIT("buddy") };

@@ -46,6 +46,7 @@ extern const struct pid_text {
 	const char *name;
 	size_t (*show)(void *ref, char *buf, size_t size);
 	long (*store)(void *ref, const char *text, size_t len); /* NULL: read only */
-	enum { FOR_ALL, GUARDED, HIDDEN } access; /* GUARDED: cred_may_look(); HIDDEN: and 0400 */
+	/* Readers: everybody; those whom cred_may_look() lets; of these only the owner (0400). */
+	enum { FOR_ALL, GUARDED, HIDDEN } access;
 } pid_texts[];
 extern const unsigned nr_pid_texts;

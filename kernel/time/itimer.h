@@ -13,7 +13,7 @@ struct itimer_setting {
 /* A timer that re-arms itself: the part that all kinds of interval timers have in common. */
 struct interval_timer {
 	struct ktimer ktimer;
-	u64 interval_ns; /* changes only while the timer is cancelled */
+	u64 interval_ns; /* between expiries; changed only while the timer is cancelled */
 };
 /*
  * For the callback: re-arm at a multiple of the interval after the time it was due. Returns how

@@ -5,8 +5,9 @@
 #include "sched/sched.h"
 
 /*
- * Takes the table that the boot parameter opp= names, for a machine of @nr_cpus. False: none, and
- * if the parameter was wrong, the console says why. @scratch has room for @nr_cpus places.
+ * Reads the table of speeds that the boot parameter opp= names, for a machine of @nr_cpus. Returns
+ * whether there is one; if the name was wrong, the console says why. @scratch is memory for
+ * @nr_cpus struct cpu_place.
  */
 bool speed_read(unsigned nr_cpus, void *scratch);
 /* The table, or NULL: all CPUs have one speed. */

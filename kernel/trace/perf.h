@@ -68,8 +68,8 @@ struct perf_event {
 	struct perf_event *next; /* on the same CPU; guarded by: trace_lock; read by recording */
 	struct perf_attr attr;
 	u64 id;
-	unsigned nr;		/* what it counts: a tracepoint's number, or COUNT_* */
-	int cpu;		/* -1: every one */
+	unsigned nr;		/* what it counts: number of a tracepoint, or COUNT_x of perf.c */
+	int cpu;		/* on which it counts; -1: on every CPU */
 	bool of_cpu;		/* it counts what all threads do there */
 	bool enabled;		/* atomic */
 	struct perf_ring *ring; /* NULL: no samples */
@@ -102,11 +102,11 @@ static inline void perf_leave_cpu(const struct thread *t)
 /* The running thread becomes another program. */
 void perf_exec(void);
 /*
- * The new thread @child inherits what @parent, the running one, hands down; an event for which
- * there is no memory does not count there. The running thread @t ends. Both may sleep, and are for
- * threads that have events (THREAD_PERF).
+ * The new thread @child gets those events of @parent, the running thread, that are inherited. An
+ * event for which there is no memory does not count @child. May sleep; @parent has THREAD_PERF.
  */
 void perf_inherit(const struct thread *parent, struct thread *child);
+/* The running thread @t ends: takes its events off it. May sleep; @t has THREAD_PERF. */
 void perf_leave(struct thread *t);
 /* Calls @fn for each event that is on and counts what the running thread does here and now. */
 void perf_for_each_here(void (*fn)(struct perf_event *e, void *arg), void *arg);

@@ -36,8 +36,9 @@ struct perf_ring {
 };
 
 /*
- * A user may have this much for each CPU, and beyond it what a process may lock. Linux counts the
- * second part by address space, not by user: several processes of a user may have more there.
+ * How much memory the rings of a user may take, in KiB for each CPU of the machine. RLIMIT_MEMLOCK
+ * of the process comes on top. Linux counts that second part by address space, so there several
+ * processes of a user may have more.
  */
 static u64 mlock_kb = 516;
 

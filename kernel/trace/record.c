@@ -83,7 +83,7 @@ static __attribute__((noinline)) void route(const struct sched_event *event, u64
 	trace_route((const struct record_header *)copy, event->size, now);
 }
 
-/* Put @event into this CPU's ring under the right header. Interrupts off. */
+/* Write @event into this CPU's ring, with its header of this moment. Interrupts off. */
 static inline __attribute__((always_inline)) void record(const struct sched_event *event,
 							 bool irqs_off)
 {

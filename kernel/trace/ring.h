@@ -187,9 +187,9 @@ bool ring_reader_next(struct ring_reader *rd, struct ring_event *ev);
  * nothing else of @rd is used. False if there is nothing. The caller holds the reader's lock.
  */
 bool ring_read_page(struct ring *r, struct ring_reader *rd);
-/* Consume the event that a reader has just given out. Reader's lock held. */
+/* Consume the event that a reader has just given out. The caller holds the reader's lock. */
 void ring_consume(struct ring *r, const struct ring_event *ev);
-/* Forget all events up to now. Reader's lock held. */
+/* Forget all events recorded so far. The caller holds the reader's lock. */
 void ring_clear(struct ring *r);
 
 struct ring_stats {

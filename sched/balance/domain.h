@@ -113,7 +113,7 @@ struct group_stats {
 	u64 load, util, runnable, capacity;
 	u64 avg_load; /* load per capacity, scaled by 1024; set if overloaded, or on demand */
 	u64 misfit;   /* the greatest load of a task that its CPU has too little for, or 0 */
-	/* of a CPU; only with MISFITS_UNEVEN */
+	/* The capacities of its weakest and its strongest CPU; set with MISFITS_UNEVEN only. */
 	u64 least_capacity, most_capacity;
 	u32 nr_running; /* tasks of all classes */
 	u32 nr_fair;

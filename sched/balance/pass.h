@@ -27,7 +27,7 @@ struct pass {
 	struct event_sched_decision_balance *record; /* NULL: this pass is not recorded */
 };
 
-/* Returns @answer, and notes by which rule. */
+/* Returns @answer, and notes @rule as the reason for it. */
 static inline bool pass_because(struct pass *p, enum balance_rule rule, bool answer)
 {
 	p->rule = rule;
@@ -36,7 +36,7 @@ static inline bool pass_because(struct pass *p, enum balance_rule rule, bool ans
 
 /* The part to take tasks from, or NULL if the domain is balanced. Sets type and imbalance. */
 const struct group *find_busiest_group(struct pass *p);
-/* The runqueue of @group with the most of what is to be moved, or NULL. */
+/* The runqueue of @group that has most of what is to be moved (p->type), or NULL. */
 struct rq *find_busiest_queue(const struct pass *p, const struct group *group);
 
 /* True if the CPUs of the pass's domain have several capacities. */

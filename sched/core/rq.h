@@ -59,8 +59,8 @@ struct rq {
 	struct bandwidth_rq bandwidth;
 	struct list queues;	/* all others of this CPU, children before parents */
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
-	struct list delayed;	/* those in the fair queues that are asleep: TASK_DELAYED */
-	u64 hrtick_at;		/* 0: off */
+	struct list delayed;	/* tasks that sleep but are still in a fair queue: TASK_DELAYED */
+	u64 hrtick_at;		/* when the turn of the running task ends by a timer; 0: never */
 	u8 class_rule;		/* enum class_rule: by which rule a class decided; for records */
 	bool notice;	  /* written by any CPU: there is news for a class: poke() */
 	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */

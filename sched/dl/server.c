@@ -176,7 +176,10 @@ static u64 budget_ends(const struct rq *rq, const struct dl_task *d)
 	return rq->curr->fair.exec_start + (u64)max(d->budget_ns, (s64)1);
 }
 
-/* When its budget ends, or the zero-laxity time or a period comes; 0: nothing will. */
+/*
+ * Returns when the server needs its timer next: for the end of its budget, for its zero-laxity
+ * time, or for the beginning of a period. 0: not at all.
+ */
 u64 dl_server_next_timer(const struct rq *rq)
 {
 	const struct dl_server *server = &dl_seen(rq)->server;

@@ -108,8 +108,8 @@ struct sched_attr_req;
 /* Why the utilisation of a CPU may have changed. */
 enum freq_reason {
 	FREQ_WAKEUP,  /* a task woke up, or is new */
-	FREQ_SLEEP,   /* one fell asleep */
-	FREQ_BALANCE, /* balancing moved some here or away */
+	FREQ_SLEEP,   /* a task fell asleep */
+	FREQ_BALANCE, /* balancing moved tasks to it or away */
 	FREQ_TICK,
 	FREQ_CLAMP, /* the clamps of a runnable task changed */
 };

@@ -168,7 +168,7 @@ static u8 policy_of(const struct task *t)
 					   : CLASS_POLICY_fifo;
 }
 
-/* Fills in @d with all that is known before the class is asked. */
+/* Makes @d a record of the question @call, with all that is known before @class answers. */
 static void begin(struct event_sched_decision_class *d, struct rq *rq,
 		  const struct sched_class *class, unsigned call)
 {

@@ -87,7 +87,7 @@ static void put(struct event_queue *q, struct queue_entry entry)
 	q->nr++;
 }
 
-/* Empties the slot and returns its first chunk; the chunks now belong to the caller. */
+/* Empties the slot. Returns the first of its chunks, a list that is now the caller's. */
 static u32 empty_slot(struct event_queue *q, u32 level, u32 digit)
 {
 	u32 head = q->slot[level][digit].head;

@@ -119,7 +119,7 @@ struct cursor {
 	s64 loops_left[PROGRAM_DEPTH]; /* -1: endless */
 	u64 expiry;		       /* end of the present step */
 	u64 timer;		       /* next expiry of the task's own timer; 0: not started */
-	u64 origin;		       /* its timers count from this time */
+	u64 origin;		       /* the time at which its timers are at 0 */
 	struct prng rng;
 	struct list waiting; /* in a synchronisation object's queue */
 };

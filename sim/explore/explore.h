@@ -16,8 +16,8 @@
 #include "sim/explore/world.h"
 
 struct explore_options {
-	const char *policy; /* NULL: each one, by itself */
-	u64 seed;	    /* of the first run; the next has the next */
+	const char *policy; /* the fair policy to explore; NULL: one after the other */
+	u64 seed;	    /* of the first run; each further run has the next number */
 	u64 ops;	    /* number of them under each policy */
 	bool verbose;	    /* print each operation */
 	bool no_shrink;

@@ -310,7 +310,7 @@ static void restore_settings(struct world *w)
 
 	EXPECT(world_init(&fresh, &w->shape, 0, sched_fair_current(w->sim->s)));
 	fresh.sim->leave = leave;
-	sim_select(w->sim); /* which is asked for another speed when a clamp goes */
+	sim_select(w->sim); /* host calls are for @w: a clamp that goes may change a speed */
 	copy_settings(w->sim->s, fresh.sim->s);
 	sim_select(fresh.sim);
 	world_free(&fresh);

@@ -432,7 +432,7 @@ static void hotplug(struct workload *w, struct params *p)
 	end(w, program);
 }
 
-/* Makes no tasks: sets what a group is entitled to. */
+/* The workload `group`: no tasks, only the settings of a group (shares, quota, clamps). */
 static void group(struct workload *w, struct params *p)
 {
 	const char *name = param(p, "name");

@@ -20,7 +20,7 @@ import circles
 import reading_path
 
 FILE_LINES = 600
-POLICY_LINES = 350  # a file of a fair policy: sched/fair/ without the core that they share
+POLICY_LINES = 350  # of a file of a fair policy, which is one in sched/fair/ but not in its core/
 ROOMY = ("sched", "sim", "kernel", "arch")
 SOURCE = {".c", ".h", ".S", ".def"}
 COMMENT = re.compile(r"/\*.*?\*/", re.S)

@@ -144,7 +144,7 @@ void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta)
 	update_min_vruntime(q, NULL);
 }
 
-/* Out of line, so that the common case below need not save a register. */
+/* Not inlined: cfs_charge(), whose common case is the other one, then need not save registers. */
 static __noinline void charge_weighted(struct fair_queue *q, struct entity *e, u64 delta)
 {
 	cfs_charge_virtual(q, e, calc_delta_fair(delta, e));

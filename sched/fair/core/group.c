@@ -36,8 +36,8 @@ struct fair_queue *group_queue(struct sched *s, struct task_group *tg, unsigned 
 /* --- weight --------------------------------------------------------------- */
 
 /*
- * Pass on what changed of @q's load, unless it is less than a 64th of it: all CPUs write the sum.
- * In Linux 6.12 a queue does so once in a millisecond at most.
+ * Add what changed of @q's load to the sum of its group. All CPUs write that sum, so a change of
+ * less than a 64th is left for later. In Linux 6.12 a queue adds once in a millisecond at most.
  */
 static void contribute(struct fair_queue *q)
 {

@@ -325,7 +325,10 @@ u64 fair_no_progress(const struct fair_queue *q, const struct entity *e);
 u64 fair_shares(const struct task_group *tg);
 /* Placement by load and idleness alone. */
 int fair_no_select_cpu(struct sched *s, const struct task *t, unsigned prev, unsigned target);
-/* The policy keeps nothing beyond what place() sets; nothing is inherited; nothing is derived. */
+/*
+ * Hooks that do nothing: of a policy that keeps no state, or one that place() sets completely, and
+ * that derives nothing from tunables or parents.
+ */
 void fair_no_reset(struct entity *e);
 void fair_no_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags);
 void fair_no_tuned(struct rq *rq);

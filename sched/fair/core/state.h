@@ -48,7 +48,10 @@ struct group_state {
 #undef POLICY
 };
 
-/* One of a CPU's tree of queues: the root's, or that of a task group. guarded by: rq lock */
+/*
+ * A queue of fair entities: a CPU has one of the root and one of each task group, in a tree.
+ * guarded by: rq lock
+ */
 struct fair_queue {
 	struct rq *rq;
 	struct entity *owner;	  /* stands for this queue in the one above; the root's: NULL */

@@ -138,8 +138,8 @@ void eevdf_pass(struct fair_queue *q, struct entity *e);
 void eevdf_init_queue(struct fair_queue *q);
 void eevdf_reset(struct entity *e);
 /*
- * The lag of @e and the rest of its request stay what they are in real time; if it is queued,
- * V stays where it is.
+ * Gives @e the weight @weight. Its lag and what is left of its request are kept in real time, so
+ * both are rescaled in virtual time; if @e is queued, the average V does not move.
  */
 void eevdf_reweight(struct fair_queue *q, struct entity *e, u64 weight);
 /* Of struct fair_hooks: the rules by which EEVDF's hooks usually decide. */

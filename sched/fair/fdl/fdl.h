@@ -13,9 +13,9 @@ struct fdl_cpu {
 	u64 rr_ns, wakeup_ns; /* as the group's, from the moment they are in effect here */
 	u64 waiting_since;    /* when it was queued; not when it stopped running */
 	u64 nr_picks, nr_container_picks, nr_misses, lag_pushed_ns, max_gap_ns;
-	u64 demand_ns; /* sum of the times its tasks wanted to run, until demand_at */
+	u64 demand_ns; /* for how long its tasks wanted to run, all added up, until demand_at */
 	u64 demand_at;
-	u32 demand_nr;		     /* tasks that want to, since then */
+	u32 demand_nr;		     /* how many tasks have wanted to run since then */
 	u64 usage_seen, demand_seen; /* sum_exec and demand_ns at the controller's last pass */
 };
 

@@ -16,9 +16,9 @@ LATER = ("even() { read t _ < /proc/uptime; case $t in *[02468]) ;; *) false; es
 
 
 def from_cold(x: Experiment, seconds: int) -> str:
-    """One pair runs after the other. Busy CPUs share one stream of instructions under ICOUNT=1, so the ticks of two
-    pairs would delay each other in a pattern that repeats, and a few us in each turn add up. No hog reads its clocks,
-    as `stress` does not: under EEVDF a turn would end there."""
+    """The commands of a run in which a pair of hogs on one CPU runs after the pair on the other. Busy CPUs share one
+    stream of instructions under ICOUNT=1: ticks of two pairs at once would delay each other in a pattern that repeats,
+    and a few us in each turn add up. The hogs make no system calls (-q): under EEVDF a turn would end there."""
     return "; ".join([LATER, *(f"hog -q -a {cpu} -t {seconds + 1}s & later; hog -q -a {cpu} -t {seconds + 1}s & wait"
                                for cpu in x.v.cpus)])
 

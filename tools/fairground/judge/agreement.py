@@ -372,8 +372,8 @@ def numbers(kind: str, ours: Run, theirs: Run, hosts: dict[int, tuple[Host, Host
 
 def agree(settings: Settings, name: str, costs: Mapping[str, int], directory: str,
           seconds: int = SECONDS) -> dict[str, Counts]:
-    """Run case @name on both hosts for @seconds, and return {kind: the counts of compare()}: of each kind with enough
-    decisions. `numbers` says what numbers() found."""
+    """Run case @name on both hosts for @seconds. Returns the counts of compare() for each kind of decision of which
+    there are enough, and those of numbers() under "numbers"."""
     case = CASES[name]
     stem = os.path.join(directory, f"{settings.sched}-{name.replace(' ', '-')}")
     prepare = "".join(f"echo {value} > /proc/sys/kernel/{key}; " for key, value in case.tunables.items())

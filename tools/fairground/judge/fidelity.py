@@ -40,7 +40,7 @@ MEMORY_MIB = 512     # enough for Linux
 TIMEOUT_S = 3600     # only ends machines that hang
 # How far our figure may be from Linux's in each kind of row: by a part of Linux's, or by an amount.
 KINDS = {"amounts": (0.05, 0.0), "counts": (0.05, 1.0), "migrations": (0.25, 3.0), "latencies": (0.10, 3.0)}
-TELLING = 0.5  # a figure whose runs on Linux lie further apart than this part of their median tells nothing
+TELLING = 0.5  # a figure is compared only if its runs on Linux lie within this part of their median
 FOR_EACH_CPU = re.compile(r"\b(?:(\d+)\*)?CPUS\b")
 PROGRAM = "mix"
 FIGURE = re.compile(r"^mix (\S+) (\S+) ([\d.]+)$", re.MULTILINE)

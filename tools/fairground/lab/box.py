@@ -115,7 +115,7 @@ def run(words: list[str], cwd: pathlib.Path, limits: Limits, environment: dict[s
         _kill(process)
         status = process.wait()
     finally:
-        _kill(process)  # and what it left behind
+        _kill(process)  # its group: children that it left behind go, too
     reader.join(DRAIN_S)
     if record and recorder:
         recorder.join(DRAIN_S)

@@ -100,7 +100,7 @@ def truth(path: pathlib.Path) -> tuple[dict[int, Numbers], dict[int, str]]:
 
 
 def parse(printed: str) -> tuple[dict[int, Numbers], str]:
-    """(what the filter said, why it cannot be read)"""
+    """({pid: the numbers in @printed, what a student's filter said}, why that cannot be read or "")"""
     lines = [line.split() for line in printed.splitlines() if line.strip()]
     if not lines or lines[0] != ["pid", *COLUMNS]:
         return {}, f"the first line that your filter printed is not \"pid {' '.join(COLUMNS)}\""

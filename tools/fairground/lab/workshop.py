@@ -70,7 +70,7 @@ class Workshop:
         self._build = build.resolve()
         self.tree, self._lock = _free_place(self._build / "labs")
         self.jobs = jobs
-        self.records = ""  # files for what simulated runs decided, with {} for a run's title; "": it is not kept
+        self.records = ""  # where simulated runs keep their records of decisions, {}: the run's title; "": nowhere
         self._ready = False
         self._known_calls: dict[int, set[str]] = {}  # of each lab's files in the kernel, without a student's code
 

@@ -176,7 +176,7 @@ class Writer:
                 self.copy(os.path.join(directory, name), os.path.normpath(os.path.join(path, below, name)))
 
     def tar(self, source: str) -> None:
-        """The members of the tar archive @source."""
+        """Add the members of the tar archive @source."""
         with tarfile.open(source) as archive:
             linked = {os.path.normpath(m.linkname).lstrip("/"): 0 for m in archive if m.islnk()}
             for member in archive:

@@ -39,7 +39,7 @@ def template(build: str) -> str:
 
 
 def frame(viewer: str, runs: Sequence[Data], span: tuple[float, float] | None) -> str:
-    """HTML: the @viewer with @runs, of which it first shows @span, in seconds after the begin."""
+    """The HTML of a frame: @viewer with the data of @runs. It opens at @span, in seconds from their begin."""
     scripts = "\n".join(f'<script type="text/plain" class="run" data-name="{html.escape(run.name)}">'
                         f"{base64.b64encode(run.packed).decode()}</script>" for run in runs)
     viewer = viewer.replace("<!--RUNS-->", scripts, 1)

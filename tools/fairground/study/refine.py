@@ -47,7 +47,7 @@ class Axis:
     name: str
 
     def value(self, cell: Cell) -> int | None:
-        """Where @cell is on the axis; None if its policy does not have the tunable."""
+        """The value of @cell on the axis; None if its policy does not have the tunable."""
         return cell.hz if self.name == HZ else cell.tunables.get(self.name)
 
     def line(self, cell: Cell) -> Cell:

@@ -68,7 +68,7 @@ def turns(events: Iterable[Event]) -> Iterator[Turn]:
 
 
 def ms(ns: int) -> str:
-    """As perf prints it: digits beyond the third are cut off."""
+    """Milliseconds with three digits behind the point; the others are cut off, as perf does."""
     return f"{ns // 1000000}.{ns // 1000 % 1000:03}"
 
 

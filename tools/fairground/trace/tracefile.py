@@ -212,7 +212,7 @@ class TraceFile:
         return struct.unpack_from("<Q", page, PAGE_HEADER.size + (commit & COMMIT_MASK))[0]
 
     def spans(self) -> dict[int, tuple[int, int]]:
-        """By CPU the times of its first and last event. A CPU without events is left out."""
+        """{CPU: the times of its first and of its last event}, without CPUs that have no events."""
         found = {}
         with damage(TraceError, DAMAGED):
             for cpu in range(self.cpus):

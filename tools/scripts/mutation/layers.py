@@ -111,7 +111,7 @@ def run(layer: Layer, tree: pathlib.Path, **extra: str) -> Outcome:
 
 
 def measure(layer: Layer, tree: pathlib.Path) -> None:
-    """Run @layer without a mutation: it must pass. Notes what it costs and which mutations it comes by."""
+    """Run @layer without a mutation; it must pass. Notes its CPU time, and which mutations it reaches."""
     with tempfile.TemporaryDirectory() as directory:
         layer.cpu_s = WALL_LIMIT_S  # unknown: no limit yet
         outcome = run(layer, tree, MUTATION_REACHED=directory)

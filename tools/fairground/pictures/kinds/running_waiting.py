@@ -47,7 +47,7 @@ def counts(source: Source) -> Counts:
     runs, waits = np.repeat([0, 1, -1, 0, 0], sizes), np.repeat([0, 0, 0, 1, -1], sizes)
     order = np.argsort(times, kind="stable")
     times = times[order]
-    changes = np.flatnonzero(np.diff(times, append=times[-1] + 1))  # the last of each moment
+    changes = np.flatnonzero(np.diff(times, append=times[-1] + 1))  # of the changes at one moment only the last
     return Counts(times[changes], np.cumsum(runs[order])[changes][:-1], np.cumsum(waits[order])[changes][:-1])
 
 
