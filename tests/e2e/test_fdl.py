@@ -3,12 +3,15 @@
 
 import os
 import re
+import types
 
 import pytest
 
-from tests.e2e.conftest import ROOT, V1
+from tests.e2e.conftest import ROOT, V1, settings
+from fairground.machine import machine
 from fairground.study import experiment, runs
 from fairground.study.runs import Run
+from fairground.trace import trace
 
 ABOUT = """\
 Latency percentiles (usec) runtime 3 (s) ({nr} total samples)
@@ -148,3 +151,15 @@ def test_what_is_made_twice_must_be_the_same(monkeypatch, tmp_path):
         assert claim["claim"] == "as-it-stands, run twice: the same bytes" and claim["values"] == {"kernel": same}
         assert claim["pass"] == bool(same)
     assert {path.name for path in tmp_path.iterdir()} == {f"fdl-as-it-stands-kernel{n}.log" for n in ("", "-again")}
+
+
+def test_a_commit_between_two_runs_does_not_tell_them_apart(monkeypatch):
+    """Both traces name the commit that the experiment began with: x3's two runs once differed in nothing else."""
+    told = iter(("0123abc", "0123abc-dirty"))
+    monkeypatch.setattr(machine.subprocess, "run", lambda *_, **__: types.SimpleNamespace(stdout=next(told)))
+    machine.commit.cache_clear()
+    try:
+        first, second = (trace.about(settings("true")) for _ in range(2))
+    finally:
+        machine.commit.cache_clear()
+    assert first == second and "Fairground 0123abc:" in first

@@ -15,6 +15,7 @@ and the exit port.
 import concurrent.futures
 import contextlib
 import fcntl
+import functools
 import os
 import re
 import signal
@@ -57,8 +58,10 @@ class Outcome:
         return {"status": self.status, "problem": self.problem or None, "console": self.console}
 
 
+@functools.cache
 def commit() -> str:
-    """The commit of the working tree, with -dirty if it was changed."""
+    """The commit of the working tree, with -dirty if it was changed. A program says the same as long as it runs: the
+    name is part of what a run leaves, and somebody may commit between two runs that are compared."""
     try:
         out = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
         return out.stdout.strip()
