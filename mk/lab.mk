@@ -2,7 +2,7 @@
 # Coursework (labs/README.md): `make lab` grades this tree, in a hand-out; `make labs` tries the labs themselves.
 
 # What `make help` names in a hand-out: a choice, for it is long.
-STUDENT_TARGETS := $(if $(wildcard labs/handout.json),lab|sim|unit|image|run|trace|decisions|placements|balancing|$\
+STUDENT_TARGETS := $(if $(wildcard labs/handout.json),lab|sim|unit|image|run|trace|decisions|$\
 	convert|plugin|traits|gdb|clean|help)
 
 # In a hand-out NN need not be given. TIERS="unit,simulator" leaves out the kernel.

@@ -14,13 +14,7 @@ map: ## print which task each CPU has after each switch in OUT=trace.dat, as per
 	$(Q)$(FAIRGROUND) map $(SHOW)
 
 decisions: ## print the decisions in FILE=run.json or trace.dat, and why each went as it did: SHOW="--stats"
-	$(Q)$(FAIRGROUND) decisions $(SHOW)
-
-placements: ## print on which CPUs tasks of FILE=run.json or trace.dat woke up, and why: SHOW="--full"
-	$(Q)$(FAIRGROUND) placements $(SHOW)
-
-balancing: ## print the balancing passes in FILE=run.json or trace.dat, what they moved, and why: SHOW="--full"
-	$(Q)$(FAIRGROUND) balancing $(SHOW)
+	$(Q)$(FAIRGROUND) decisions $(FILE) $(SHOW)
 
 graph: ## draw what is in FILE=trace.dat: KIND=dat2graph2 or another of docs/pictures.md; SHOW="--max 2 -o x.pdf"
 	$(Q)$(FAIRGROUND) graph $(or $(KIND),dat2graph2) $(FILE) $(SHOW)
@@ -34,4 +28,4 @@ report: ## write one page about the runs in FILE="a.dat b.json": OUT=report.html
 convert: ## write FILE=trace.dat for another tool: SHOW="-o run.pftrace", or .json, .csv, .parquet, .txt
 	$(Q)$(FAIRGROUND) convert $(FILE) $(SHOW)
 
-.PHONY: convert graph report trace latency timehist map decisions placements balancing
+.PHONY: convert graph report trace latency timehist map decisions

@@ -20,8 +20,8 @@ CACHES = "--topology llcs=2,cores=2 --time 400ms"
 
 def balancing(path, *words):
     env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools"))
-    return subprocess.run([sys.executable, "-m", "fairground", "balancing", str(path), *words], env=env,
-                          capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-m", "fairground", "decisions", str(path), "--kind", "balance", *words],
+                          env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(name="busy")
@@ -73,9 +73,9 @@ def test_the_tables_have_every_row(busy):
 @pytest.mark.parametrize(("words", "message"), [
     (["--rule", "cpu_buzy"], "is cpu_busy meant?"),
     (["--outcome", "move"], "is moved meant?"),
-    (["--cpu", "two"], "--cpu two: a number from 0 to 65535 is expected"),
+    (["--cpu", "two"], "CPUs 'two': a list such as 0,2-5 is expected"),
     (["--to", "5"], "a time such as 500ms"),
-    (["--task", "nobody"], "no balancing pass matches"),
+    (["--task", "nobody"], "no decision matches"),
 ])
 def test_bad_input_is_one_sentence(busy, words, message):
     done = balancing(busy, *words)

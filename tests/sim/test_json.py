@@ -121,8 +121,8 @@ def test_rows_are_the_tables_numbers(places):
 @pytest.mark.parametrize("words", [
     "latency {bad}", "timehist {bad}", "map {bad}", "stat {bad}", "graph share {bad} -o {to}/bad.svg",
     "graph lag {bad} -o {to}/bad.svg", "graph histogram {bad} -o {to}/bad.svg", "convert {bad} -o {to}/bad.csv",
-    "report {to}/bad.html {bad}", "decisions {bad}", "decisions --diff {bad} {json}", "placements {bad}",
-    "balancing {bad}", "top --attach {bad}"])
+    "report {to}/bad.html {bad}", "decisions {bad}", "decisions --diff {bad} {json}",
+    "decisions {bad} --kind select", "top --attach {bad}"])
 @pytest.mark.parametrize("content", [None, b"", b"no trace, no decisions", b"\x17\x08\x44tracing6\0\0\x08"])
 def test_a_file_that_cannot_be_read_is_status_2(words, content, places, tmp_path):
     bad = tmp_path / "bad.dat"

@@ -31,8 +31,8 @@ def judged(path):
 
 def placements(path, *words):
     env = dict(os.environ, PYTHONPATH=os.path.join(ROOT, "tools"))
-    return subprocess.run([sys.executable, "-m", "fairground", "placements", str(path), *words], env=env,
-                          capture_output=True, text=True, check=False)
+    return subprocess.run([sys.executable, "-m", "fairground", "decisions", str(path), "--kind", "select", *words],
+                          env=env, capture_output=True, text=True, check=False)
 
 
 @pytest.mark.sampled(10, "a placement on one machine, under one policy")
@@ -121,9 +121,9 @@ def test_they_are_filtered_and_counted(sim, tmp_path):
 
 @pytest.mark.parametrize(("words", "message"), [
     (["--rule", "aim_fre"], "is aim_free meant?"),
-    (["--cpu", "two"], "--cpu two: a number from 0 to 65535 is expected"),
+    (["--cpu", "two"], "CPUs 'two': a list such as 0,2-5 is expected"),
     (["--from", "5"], "a time such as 500ms"),
-    (["--task", "nobody"], "no placement matches"),
+    (["--task", "nobody"], "no decision matches"),
 ])
 def test_bad_input_is_one_sentence(sim, tmp_path, words, message):
     path = tmp_path / "d.json"

@@ -130,20 +130,18 @@ def test_what_the_rings_of_the_kernel_lost_is_in_the_trace(tmp_path, dropped, lo
     assert tracefile.TraceFile(path).lost() == dropped + lost
 
 
-@pytest.mark.parametrize("command, row", [("decisions", pick(1)), ("placements", placement(1)),
-                                          ("balancing", balance(1))])
-def test_rows_that_are_missing_are_told(made, command, row):
-    rows = {"decisions": "nr_rows", "placements": "nr_rows", "balancing": "nr_tasks"}[command]
-    status, out, err = fairground(command, made("a.json", {**row, rows: 3}))
+@pytest.mark.parametrize("row, rows", [(pick(1), "nr_rows"), (placement(1), "nr_rows"), (balance(1), "nr_tasks")])
+def test_rows_that_are_missing_are_told(made, row, rows):
+    status, out, err = fairground("decisions", made("a.json", {**row, rows: 3}))
     assert status == 0 and out.count("\n") == 1 and "1 of 1" in err and "lack" in err, err
-    assert fairground(command, made("b.json", row))[2] == ""
+    assert fairground("decisions", made("b.json", row))[2] == ""
 
 
 # --- output that cannot be written --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("words", [("decisions",), ("decisions", "--stats"), ("decisions", "--diff"), ("placements",),
-                                   ("balancing", "--full"), ("--help",), ("lab", "list")])
+@pytest.mark.parametrize("words", [("decisions",), ("decisions", "--stats"), ("decisions", "--diff"),
+                                   ("decisions", "--kind", "balance", "--full"), ("--help",), ("lab", "list")])
 def test_a_full_disk_gives_one_sentence(made, words):
     path = made("a.json", pick(1), placement(2), balance(3))
     files = {"--diff": [path, path], "--help": [], "list": []}.get(words[-1], [path])
@@ -152,10 +150,10 @@ def test_a_full_disk_gives_one_sentence(made, words):
     assert sentence == "the output cannot be written: No space left on device"
 
 
-@pytest.mark.parametrize("words", [("decisions",), ("placements", "--full"), ("lab", "list"), ("--version",)])
+@pytest.mark.parametrize("words", [("decisions",), ("decisions", "--full"), ("lab", "list"), ("--version",)])
 def test_a_closed_output_gives_one_sentence(made, words):
     path = made("a.json", pick(1), placement(2))
-    files = [path] if words[0] in ("decisions", "placements") else []
+    files = [path] if words[0] == "decisions" else []
     sentence = complaint(*words, *files, run=program, preexec_fn=lambda: os.close(1))
     assert sentence == "the output cannot be written: Bad file descriptor"
 
@@ -216,7 +214,6 @@ def test_json_that_is_nested_too_deeply(tmp_path, made):
     path.write_text(text_of([pick(1)]).replace('{"kind": "end"', "[" * 200_000), encoding="utf-8")
     sentence = f"{path}: line 3 is not a decision: its brackets are nested too deeply"
     assert complaint("decisions", path) == complaint("decisions", "--diff", made("a.json", pick(1)), path) == sentence
-    assert complaint("placements", path) == sentence
     path.write_text("[" * 200_000 + "\n", encoding="utf-8")
     assert "this is not a file of decisions" in complaint("decisions", path)
 
@@ -224,17 +221,16 @@ def test_json_that_is_nested_too_deeply(tmp_path, made):
 # --- the end ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command, row", [("decisions", pick(1)), ("placements", placement(1)),
-                                          ("balancing", balance(1))])
-def test_a_run_that_was_killed_between_two_lines(tmp_path, command, row):
+@pytest.mark.parametrize("row", [pick(1), placement(1), balance(1)])
+def test_a_run_that_was_killed_between_two_lines(tmp_path, row):
     """What was written before that is printed; the status says that it is not all."""
     path = tmp_path / "a.json"
     path.write_text(text_of([row]).rpartition('{"kind": "end"')[0], encoding="utf-8")
-    status, out, err = fairground(command, path)
+    status, out, err = fairground("decisions", path)
     assert status == 2 and out.count("\n") == 1 and err.startswith(f"fairground: {path}: the file is cut off: "), err
-    assert fairground(command, path, "--limit", "1")[0] == 0
+    assert fairground("decisions", path, "--limit", "1")[0] == 0
     path.write_text(text_of([row]), encoding="utf-8")
-    assert fairground(command, path) == (0, out, "")
+    assert fairground("decisions", path) == (0, out, "")
 
 
 # --- options ------------------------------------------------------------------------------------------------------
@@ -242,12 +238,11 @@ def test_a_run_that_was_killed_between_two_lines(tmp_path, command, row):
 LONG = "9" * 5000
 
 
-@pytest.mark.parametrize("command", ["decisions", "placements", "balancing"])
 @pytest.mark.parametrize("option, text", [("--cpu", "²"), ("--cpu", LONG), ("--limit", LONG), ("--limit", "²"),
                                           ("--limit", "0"), ("--limit", "-1"), ("--from", LONG + "s"), ("--to", "²s")])
-def test_numbers_of_options(made, command, option, text):
+def test_numbers_of_options(made, option, text):
     path = made("a.json", pick(1), placement(2), balance(3))
-    sentence = complaint(command, path, f"{option}={text}")
+    sentence = complaint("decisions", path, f"{option}={text}")
     assert "expected" in sentence and len(sentence) < 200
 
 
@@ -273,17 +268,19 @@ def test_numbers_of_other_commands(words):
     assert status in (1, 2) and not out and "Traceback" not in err, err
 
 
-@pytest.mark.parametrize("command, row, words, parts", [
-    ("placements", placement(2, chosen=1), ["--cpu", "0"], ["no placement matches; there are 1", "on CPUs 1", "hog"]),
-    ("placements", placement(2), ["--task", "nobody"], ["by the rules aimed", "about hog"]),
-    ("balancing", balance(2, cpu=1), ["--cpu", "0"], ["no balancing pass matches; there are 1", "on CPUs 1"]),
-    ("balancing", balance(2), ["--from", "1s"], ["from 2.000 to 2.000 ms", "by the rules pull_to_idle"]),
-    ("balancing", placement(2), [], ["it has no balancing pass"]),
-    ("placements", balance(2), ["--cpu", "0"], ["it has no placement"]),
-    ("placements", placement(2), ["--from", "2s", "--to", "1s"], ["--to 1s: this is before --from 2s"]),
+@pytest.mark.parametrize("row, words, parts", [
+    (placement(2, chosen=1), ["--cpu", "7"], ["no decision matches; there are 1", "of kinds select", "about hog"]),
+    (placement(2), ["--task", "nobody"], ["of kinds select", "about hog"]),
+    (balance(2, cpu=1), ["--cpu", "0"], ["no decision matches; there are 1", "on CPUs 1", "of kinds balance"]),
+    (balance(2), ["--from", "1s"], ["from 2.000 to 2.000 ms", "of kinds balance"]),
+    (balance(2), ["--outcome", "moved,"], ["--outcome moved,: is moved meant?"]),
+    (placement(2), ["--kind", "balance"], ["no decision matches", "of kinds select"]),
+    (placement(2), ["--outcome", "moved"], ["no decision matches", "of kinds select"]),
+    (balance(2), ["--kind", "select"], ["no decision matches", "of kinds balance"]),
+    (placement(2), ["--from", "2s", "--to", "1s"], ["--to 1s: this is before --from 2s"]),
 ])
-def test_filters_that_match_nothing_say_what_there_is(made, command, row, words, parts):
-    sentence = complaint(command, made("a.json", row), *words)
+def test_filters_that_match_nothing_say_what_there_is(made, row, words, parts):
+    sentence = complaint("decisions", made("a.json", row), *words)
     assert all(part in sentence for part in parts), sentence
 
 
@@ -296,14 +293,14 @@ def test_a_table_and_a_page_are_not_one_file(tmp_path):
 # --- pipes --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("command", ["decisions", "placements", "balancing"])
-def test_pipes_are_read(made, command):
-    path = made("a.json", pick(1), placement(2), balance(3))
-    usual = fairground(command, path, "--full")
+@pytest.mark.parametrize("kind", ["all", "select", "balance"])
+def test_pipes_are_read(made, kind):
+    path, words = made("a.json", pick(1), placement(2), balance(3)), ("--full", "--kind", kind)
+    usual = fairground("decisions", path, *words)
     with open(path, encoding="utf-8") as f:
-        assert program(command, "/dev/stdin", "--full", input=f.read()) == usual
+        assert program("decisions", "/dev/stdin", *words, input=f.read()) == usual
     with open(path, encoding="utf-8") as f:
-        assert program(command, "/dev/stdin", "--full", stdin=f) == usual
+        assert program("decisions", "/dev/stdin", *words, stdin=f) == usual
     assert usual[0] == 0 and usual[1]
 
 

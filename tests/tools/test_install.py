@@ -65,7 +65,7 @@ def test_lists_and_experiments_are_packed(command):
     assert "sched_pelt" not in command("run --append slice_n=1").stderr    # param.def: a near name is told
     done = command("run --append shed=eevdf")
     assert done.returncode == 2 and "is sched meant?" in done.stderr
-    assert "rule" in command("balancing --help").stdout                    # rule.def
+    assert "moved" in command("decisions --help").stdout                   # rule.def
 
 
 def test_a_built_viewer_is_packed(command, tmp_path):

@@ -30,19 +30,19 @@ COMMANDS = {
     "timehist": "trace.timehist", "map": "trace.switch_map", "stat": "trace.stat", "profile": "machine.profile",
     "experiment": "study.experiment", "experiments": "study.all_experiments", "compare": "study.compare",
     "sweep": "study.sweep", "agreement": "judge.agreement", "scenarios": "judge.scenarios",
-    "decisions": "decisions.decision_report", "placements": "decisions.placements", "balancing": "decisions.balancing",
+    "decisions": "decisions.decision_report",
     "graph": "pictures.graph", "convert": "trace.convert", "fidelity": "judge.fidelity",
     "first-difference": "judge.first_difference", "report": "pictures.report", "lab": "lab.command",
     "completion": "completion",
 }
-READERS = ("timehist", "map", "decisions", "placements", "balancing", "graph", "convert", "report",
-           "lab", "completion")  # they need no machine of the user's
+# They need no machine of the user's.
+READERS = ("timehist", "map", "decisions", "graph", "convert", "report", "lab", "completion")
 # These print no object of rows with --json.
 NO_OBJECT = {
     "gdb": "it is a session", "completion": "it prints what a shell runs",
     "lab": "grade --json FILE has the form of Gradescope, class --csv FILE that of a table",
     "top": "it prints a line of JSON for each look, and does not know the last one before the machine ends",
-    **dict.fromkeys(("decisions", "placements", "balancing"), "lines of JSON, for files of any length: decisions.md"),
+    "decisions": "lines of JSON, for files of any length: decisions.md",
 }
 # The part of the tree that a command reads, and that an installed package does not have (tree.py).
 NEED_TREE = {"gdb": "tools/gdb", "profile": "tools/qemu", "fidelity": "tests/fidelity", "scenarios": "tests/scenarios",

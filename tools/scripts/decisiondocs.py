@@ -162,12 +162,13 @@ decision has no candidates. Kernel and simulator make the same records, because 
 
 | option | only decisions |
 | --- | --- |
-| `--cpu 0,2-3` | about the queues of these CPUs; `select`: made for a waker, or a parent, on them |
+| `--cpu 0,2-3` | about the queues of these CPUs; `select`: made on them, for a waker or a parent, or with this answer |
 | `--from TIME`, `--to TIME` | made then: `500ms`, `1.5s`; the time of the trace |
 | `--task NAME` or `PID` | with this subject or candidate; for `--diff`, with this subject |
-| `--kind pick,tick` | of these kinds; `select` and `balance` are [below](#on-which-cpu) |
+| `--kind pick,tick` | of these kinds; `select` or `balance` alone has a form of its own ([below](#on-which-cpu)) |
 | `--policy NAME`, `--rule NAME` | of this policy, by this rule |
 | `--group NUMBER` | about a queue of this group; 0 is the root |
+| `--outcome NAME` | balancing passes that ended so ([below](#balancing)) |
 | `--limit N` | the first N that match |
 
 The table of candidates is the one that `schedsim --explain` prints: `>` marks the subject, and times count from the
@@ -248,13 +249,13 @@ A fair task that wakes up, starts or calls exec is given a CPU. The record `sele
 the one near which it was aimed, the answer, and by which rules; before it comes a row for each CPU that there was.
 Nothing is recorded for a task that may run on one CPU only.
 
-    PYTHONPATH=tools python3 -m fairground placements run.json    # a line for each
-    make placements FILE=run.dat SHOW="--full --task hog"         # with the table of CPUs
-    make placements FILE=run.dat SHOW="--stats"                   # how often each rule decided
+    make decisions FILE=run.json SHOW="--kind select"                     # a line for each
+    make decisions FILE=run.dat SHOW="--kind select --full --task hog"    # with the table of CPUs
+    make decisions FILE=run.dat SHOW="--kind select --stats"              # how often each rule decided
 
 In JSON such a line has `kind` "select", the fields below, and `cpus`, a list of objects with `nr` and the fields of a
 CPU. In a trace.dat the rows are events `sched_decision_cpu`, followed by one `sched_decision_select`. Python reads
-them with `fairground.decisions.placements.read(path)`. `fairground decisions` has them among the others.
+them with `fairground.decisions.placements.read(path)`.
 
 Where energy decides ([energy.md](energy.md#placement-by-energy)) the lists `uses` and `energies` say what each CPU was
 found to use, and what each frequency domain would take with the task on its candidates; they are empty elsewhere. In
@@ -305,16 +306,15 @@ it, and by which rule. Before it come rows, each with the numbers as the pass re
 domain, and each task that moved or was passed over. Where affinity pins all tasks of the busiest runqueue the pass goes
 on without it, and each such round has its own record.
 
-    PYTHONPATH=tools python3 -m fairground balancing run.json       # a line for each
-    make balancing FILE=run.dat SHOW="--full --task hog --limit 3"  # with parts, runqueues and tasks
-    make balancing FILE=run.dat SHOW="--outcome failed --cpu 2"
-    make balancing FILE=run.dat SHOW="--stats"                      # how often each rule decided
+    make decisions FILE=run.json SHOW="--kind balance"                      # a line for each
+    make decisions FILE=run.dat SHOW="--kind balance --full --task hog --limit 3"    # with parts, runqueues and tasks
+    make decisions FILE=run.dat SHOW="--outcome failed --cpu 2"
+    make decisions FILE=run.dat SHOW="--kind balance --stats"               # how often each rule decided
 
 In JSON such a line has `kind` "balance", the fields below, and `runqueues`, `parts` and `tasks`, lists of objects with
 `nr` and their fields. In a trace.dat the rows are events `sched_decision_runqueue`, `sched_decision_part` and
 `sched_decision_movable`, followed by one `sched_decision_balance`; decisions about the tasks that move come in between.
-Python reads them with `fairground.decisions.balancing.read(path)`. `fairground decisions` has the passes among the
-others.
+Python reads them with `fairground.decisions.balancing.read(path)`.
 
 ### A pass
 

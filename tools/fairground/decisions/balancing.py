@@ -1,20 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command `fairground balancing`: what each balancing pass compared, what it moved and passed over, and why.
+"""Balancing: what each balancing pass compared, what it moved and passed over, and why.
 
 The records are sched_decision_balance, and sched_decision_runqueue, _part and _movable of
-sched/observe/decision.def. They are in the files that `fairground decisions` reads (docs/decisions.md).
+sched/observe/decision.def. `fairground decisions --kind balance` prints them (docs/decisions.md).
 """
 
-import argparse
 import enum
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from ..base.option_values import known
 from .decision_file import Row, Shape, open_file
-from .decision_rows import Kind, options as common_options, shares, show
 from .fair_decisions import tree_names
 
 
@@ -272,32 +268,8 @@ def table(p: Pass) -> Iterator[str]:
         yield "    not all rows were recorded"
 
 
-def statistics(found: Sequence[Pass]) -> Iterator[str]:
-    for what, of, macro, names in (("rounds", "outcome", "OUTCOME", (p.outcome for p in found)),
-                                   ("rounds", "rule", "BALANCE", (p.rule for p in found)),
-                                   ("tasks", "fate", "FATE", (t.fate for p in found for t in p.tasks))):
-        yield from shares(what, Counter(names), tree_names(macro), of)
-
-
-# --- the command ------------------------------------------------------------------------------------
-
-
-KIND: Kind[Pass] = Kind(
-    "balancing pass", SHAPES, tree_names("BALANCE"), cpu=lambda p: p.cpu,
-    tasks=lambda p: [(t.comm, t.pid) for t in p.tasks], whole=lambda p: p.complete, line=line, table=table,
-    statistics=statistics)
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    common_options(parser, tree_names("BALANCE"), cpu="only passes for this CPU",
-                   task="only passes that looked at this task", full="parts, runqueues and tasks, too")
-    parser.add_argument("--outcome", metavar="NAME", help=f"only with this one: {', '.join(tree_names('OUTCOME'))}")
-
-
-def main(_: Any, arguments: argparse.Namespace) -> int:
-    """print and count balancing passes: what they compared, moved and passed over, and why"""
-    known("--outcome", arguments.outcome and [arguments.outcome], set(tree_names("OUTCOME")))
-    def matches(p: Pass) -> bool:
-        return arguments.outcome in (None, p.outcome)
-
-    return show(arguments, KIND, matches)
+def counted(p: Pass) -> Iterator[tuple[str, str, str]]:
+    """What --stats counts: of what, which of its fields, and the value in words."""
+    yield "rounds", "outcome", tree_names("OUTCOME").get(p.outcome, p.outcome)
+    yield "rounds", "rule", because(p)
+    yield from (("tasks", "fate", tree_names("FATE").get(t.fate, t.fate)) for t in p.tasks)

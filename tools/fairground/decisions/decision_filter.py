@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 from ..base.option_values import U32, known, listed, parse_cpus, parse_number, parse_time, ranges
 from ..base.settings import UsageError
+from .balancing import Pass
 from .decision_file import DecisionFile, missing
 from .decision_kinds import KINDS, Record, family, order, policies, rules
+from .fair_decisions import tree_names
 
 
 def _numbers(option: str, given: Sequence[str] | None) -> set[int] | None:
@@ -29,6 +31,7 @@ class Filter:
         named = [kind for text in arguments.kind or () for kind in listed("--kind", text)]
         self.kinds = None if named == ["all"] else known("--kind", named or kinds, KINDS)
         self.rules = known("--rule", arguments.rule, set().union(*map(rules, files)))
+        self.outcomes = known("--outcome", arguments.outcome, tree_names("OUTCOME"))
         given = [name.replace("-", "_") for name in arguments.policy or ()]
         self.policies = known("--policy", given, set().union(*map(policies, files)))
 
@@ -40,7 +43,11 @@ class Filter:
         for wanted, value in ((self.kinds, d.kind), (self.rules, d.rule), (self.policies, d.policy)):
             if wanted is not None and value not in wanted:
                 return False
-        if self.cpus is not None and d.cpu not in self.cpus or self.groups is not None and d.group not in self.groups:
+        if self.outcomes is not None and not (isinstance(d, Pass) and d.outcome in self.outcomes):
+            return False
+        if self.cpus is not None and self.cpus.isdisjoint((d.cpu, family(d).cpu(d))):
+            return False
+        if self.groups is not None and d.group not in self.groups:
             return False
         if self.start is not None and d.time < self.start or self.end is not None and d.time > self.end:
             return False
@@ -49,7 +56,7 @@ class Filter:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--cpu", dest="on", metavar="CPUS", help="decisions about these CPUs, for example 0,2-3")
+    parser.add_argument("--cpu", dest="on", metavar="CPUS", help="decisions on or for these CPUs, for example 0,2-3")
     parser.add_argument("--from", dest="start", metavar="TIME", help="not before, for example 500ms")
     parser.add_argument("--to", dest="end", metavar="TIME", help="not after, for example 1.5s")
     parser.add_argument("--task", action="append", metavar="NAME|PID", help="the subject or a candidate")
@@ -58,6 +65,8 @@ def options(parser: argparse.ArgumentParser) -> None:
                              "kinds that both runs have")
     parser.add_argument("--policy", action="append", metavar="NAME", help="decisions of this policy")
     parser.add_argument("--rule", action="append", metavar="NAME", help="decided by this rule")
+    parser.add_argument("--outcome", action="append", metavar="NAME",
+                        help=f"balancing passes that ended so: {', '.join(tree_names('OUTCOME'))}")
     parser.add_argument("--group", action="append", metavar="NUMBER",
                         help="decisions about this group's queues; 0: the root's")
 

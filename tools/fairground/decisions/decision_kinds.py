@@ -6,7 +6,7 @@
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any, NamedTuple, Protocol
 
 from . import balancing, class_decisions, fair_decisions, fair_text, placements, quota_decisions
@@ -63,6 +63,13 @@ class Record(Protocol):
         """Rows that are about tasks or groups: they have `comm` and `pid`."""
 
 
+class OwnForm(NamedTuple):
+    """How decisions of a kind look where there are no others."""
+
+    line: Callable[[Any], str]
+    counted: Callable[[Any], Iterable[tuple[str, str, str]]]  # for --stats: of what, which field, its value in words
+
+
 class Family(NamedTuple):
     """Kinds of decisions that have one class."""
 
@@ -75,6 +82,8 @@ class Family(NamedTuple):
     conclusion: Callable[[Any], str]               # answer and rule as a sentence
     verdict: Callable[[Any], tuple[Any, ...]]      # what two runs must agree on, beside kind, queue, subject and rule
     whole: Callable[[Any], bool]                   # are all rows there that were recorded?
+    own: OwnForm | None = None
+    cpu: Callable[[Any], int] = lambda d: d.cpu    # that it is for; it may be made on another
 
 
 def _of_class(d: ClassDecision) -> tuple[Any, ...]:
@@ -100,10 +109,12 @@ FAMILIES: dict[type, Family] = {
         lambda d: d.complete),
     Placement: Family(
         placements.SHAPES, ("select",), "CPU", placements.answer, placements.because, placements.table,
-        placements.conclusion, lambda p: (p.why, p.chosen, p.aim), lambda p: len(p.cpus) == p.nr_rows),
+        placements.conclusion, lambda p: (p.why, p.chosen, p.aim), lambda p: len(p.cpus) == p.nr_rows,
+        OwnForm(placements.line, placements.counted), lambda p: p.chosen),
     Pass: Family(
         balancing.SHAPES, ("balance",), "BALANCE", balancing.answer, balancing.because, balancing.table,
-        balancing.conclusion, lambda p: (p.level, p.idleness, p.outcome, p.source, p.nr_moved), lambda p: p.complete),
+        balancing.conclusion, lambda p: (p.level, p.idleness, p.outcome, p.source, p.nr_moved), lambda p: p.complete,
+        OwnForm(balancing.line, balancing.counted)),
     QueueDecision: _QUOTA,
     PoolDecision: _QUOTA,
 }
@@ -118,6 +129,12 @@ def order(kind: str) -> tuple[int, str]:
 
 def family(d: Record) -> Family:
     return FAMILIES[type(d)]
+
+
+def has_own_form(kinds: Collection[str] | None) -> bool:
+    """Is it one kind, and one with a form of its own?"""
+    return kinds is not None and len(kinds) == 1 and any(of.own and set(of.kinds) >= set(kinds)
+                                                         for of in FAMILIES.values())
 
 
 def read(path: str | os.PathLike[str]) -> Iterator[Record]:

@@ -6,7 +6,6 @@ that is cut off the decisions before that are printed too.
 """
 
 import argparse
-import os
 import sys
 import tempfile
 from typing import Any
@@ -18,7 +17,8 @@ from . import decision_filter, decision_text
 from .decision_diff import NOTHING, Comparison, Run
 from .decision_file import CutOff, DecisionError, DecisionFile, open_file
 from .decision_filter import Filter, Seen
-from .decision_kinds import SHAPES
+from .decision_kinds import SHAPES, Record, has_own_form
+from .decision_text import Shares, Statistics
 from .fair_decisions import Decision, Groups
 
 IN_MEMORY = 1 << 24  # more text waits in a file
@@ -26,8 +26,7 @@ SAME, DIFFERENT, NOT_COMPARABLE = 0, 1, 2
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", nargs="?", default=os.environ.get("FILE") or None,
-                        help="JSON lines or a trace.dat; default: $FILE")
+    parser.add_argument("file", nargs="?", help="JSON lines or a trace.dat")
     decision_filter.options(parser)
     parser.add_argument("--limit", metavar="N", help="only the first N decisions that match")
     parser.add_argument("--full", action="store_true", help="the candidates of each decision too")
@@ -46,11 +45,19 @@ def _open(path: str) -> DecisionFile:
         raise DecisionError(f"{path}: {error}") from error
 
 
+def _told(d: Record, apart: bool, whole: bool, groups: Groups) -> list[str]:
+    """The lines for a decision: in its own form if it stands @apart from other kinds, and with its rows if @whole."""
+    if apart:
+        return decision_text.own(d, whole)
+    return decision_text.full(d, groups.path(d.group)) if whole else [decision_text.line(d)]
+
+
 def _show(path: str, arguments: argparse.Namespace) -> None:
     """Print the decisions of the file @path, or their statistics."""
     file, limit = _open(path), _limit(arguments.limit)
-    wanted, seen, statistics, matches = Filter(arguments, file), Seen(), decision_text.Statistics(), 0
-    groups, cut = Groups(), ""
+    wanted, seen, groups, matches, cut = Filter(arguments, file), Seen(), Groups(), 0, ""
+    apart = has_own_form(wanted.kinds)
+    statistics: Shares | Statistics = Shares() if apart else Statistics()
     with tempfile.SpooledTemporaryFile(IN_MEMORY, "w+", encoding="utf-8") as out:
         try:
             for d in file.records(SHAPES):
@@ -61,8 +68,7 @@ def _show(path: str, arguments: argparse.Namespace) -> None:
                     continue
                 statistics.add(d)
                 if not arguments.stats:
-                    told = decision_text.full(d, groups.path(d.group)) if arguments.full else [decision_text.line(d)]
-                    out.write("\n".join(told) + "\n")
+                    out.write("\n".join(_told(d, apart, arguments.full, groups)) + "\n")
                 matches += 1
                 if matches == limit:
                     break
@@ -88,7 +94,7 @@ def _show(path: str, arguments: argparse.Namespace) -> None:
 def _diff(paths: list[str], arguments: argparse.Namespace) -> int:
     """Print the first difference between two files."""
     for option in ("limit", "full", "stats", "file"):
-        if getattr(arguments, option) and (option != "file" or arguments.file != os.environ.get("FILE")):
+        if getattr(arguments, option):
             raise UsageError(f"{'' if option == 'file' else '--'}{option} has no meaning beside --diff")
     files = [_open(path) for path in paths]
     wanted = Filter(arguments, *files, kinds=("pick",))

@@ -32,7 +32,33 @@ def side_by_side(left: Iterable[str], right: Iterable[str]) -> list[str]:
     return [f"{one:<{WIDTH}} | {two}".rstrip() for one, two in padded]
 
 
+def own(d: Record, whole: bool) -> list[str]:
+    """The decision in its own form, with its rows if @whole, as lines."""
+    form = family(d).own
+    return [form.line(d) if form else line(d), *(family(d).table(d) if whole else ())]
+
+
 # --- counts -----------------------------------------------------------------------------------------------------
+
+
+class Shares:
+    """How often each answer and each rule came, of decisions of a kind that has a form of its own."""
+
+    def __init__(self) -> None:
+        self._counts: dict[tuple[str, str], Counter[str]] = {}
+
+    def add(self, d: Record) -> None:
+        form = family(d).own
+        for what, field, value in form.counted(d) if form else [(d.policy, "rule", family(d).because(d) or d.rule)]:
+            self._counts.setdefault((what, field), Counter())[value] += 1
+
+    def table(self) -> list[str]:
+        """A table for each field, the most frequent value first."""
+        lines = []
+        for (what, field), counts in self._counts.items():
+            lines.append(f"{what:>10}  {'share':>6}  {field}")
+            lines += [f"{nr:>10}  {100 * nr / counts.total():5.1f}%  {value}" for value, nr in counts.most_common()]
+        return lines
 
 
 class Statistics:

@@ -1,21 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The command `fairground placements`: on which CPU each task woke up or started, why, and which others there were.
+"""Placements: on which CPU each task woke up or started, why, and which others there were.
 
 The records are sched_decision_select of sched/observe/decision.def with its rows: the CPUs, and where energy decided
-what each CPU used and what each frequency domain would take. They are in the files that `fairground decisions` reads:
-lines of JSON from schedsim --decisions, or a trace.dat (docs/decisions.md).
+what each CPU used and what each frequency domain would take. `fairground decisions --kind select` prints them
+(docs/decisions.md).
 """
 
-import argparse
 import enum
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from .decision_file import Row, Shape, open_file
-from .decision_rows import Kind, options as common_options, shares, show
 from .fair_decisions import label, tree_names
 
 
@@ -223,23 +219,6 @@ def energy_table(p: Placement) -> Iterator[str]:
                f"{use.with_task:>12}  {use.spare or '-':>8}  {cost:>14}")
 
 
-def statistics(found: Sequence[Placement]) -> Iterator[str]:
-    return shares("placements", Counter(map(attrgetter("rule"), found)), tree_names("CPU"))
-
-
-# --- the command ------------------------------------------------------------------------------------
-
-
-KIND: Kind[Placement] = Kind(
-    "placement", SHAPES, tree_names("CPU"), cpu=lambda p: p.chosen, tasks=lambda p: [(p.comm, p.pid)],
-    whole=lambda p: len(p.cpus) == p.nr_rows, line=line, table=table, statistics=statistics)
-
-
-def options(parser: argparse.ArgumentParser) -> None:
-    common_options(parser, tree_names("CPU"), cpu="only what went to this CPU", task="of this task only",
-                   full="all CPUs that there were, too")
-
-
-def main(_: Any, arguments: argparse.Namespace) -> int:
-    """print and count on which CPUs tasks were placed, and why"""
-    return show(arguments, KIND)
+def counted(p: Placement) -> Iterator[tuple[str, str, str]]:
+    """What --stats counts: of what, which of its fields, and the value in words."""
+    yield "placements", "rule", tree_names("CPU").get(p.rule, p.rule)
