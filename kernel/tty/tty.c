@@ -239,6 +239,12 @@ static long wait_for_input(struct tty *t, u64 deadline_ns)
 	return ret;
 }
 
+/* True if nothing can be typed: the run has no terminal at the other end of the line. */
+static bool input_has_ended(void)
+{
+	return !cmdline_get("interactive");
+}
+
 static long wait_until_readable(struct tty *t, size_t n, bool block)
 {
 	struct raw_wait w = { 0 };
@@ -247,6 +253,8 @@ static long wait_until_readable(struct tty *t, size_t n, bool block)
 	while (!ret) {
 		ret = check_background(t, SIGTTIN);
 		if (ret || (tty_local(t, ICANON) ? ldisc_available(t) > 0 : raw_complete(t, n, &w)))
+			break;
+		if (input_has_ended())
 			break;
 		ret = block ? wait_for_input(t, tty_local(t, ICANON) ? 0 : w.deadline_ns) : -EAGAIN;
 	}
@@ -304,7 +312,9 @@ static unsigned tty_poll(struct file *f, struct poll_table *pt)
 
 	poll_wait(&t->readers, pt);
 	poll_wait(&t->writers, pt);
-	return ldisc_available(t) >= wanted ? events | POLLIN | POLLRDNORM : events;
+	if (ldisc_available(t) >= wanted || input_has_ended())
+		events |= POLLIN | POLLRDNORM;
+	return events;
 }
 
 /* --- settings ------------------------------------------------------------------------- */

@@ -138,6 +138,15 @@ def terminal():
         t.process.wait()
 
 
+def test_without_a_terminal_input_has_ended(guest):
+    """Nobody will type: what reads the console finds the end, however it waits, and a shell ends."""
+    text = guest("for reader in sh cat 'head -c 1' 'sh -c \"read x || exit 7\"' 'sh -i'; do\n"
+                 "    eval timeout 20 $reader; echo status $?\ndone\n"
+                 "stty raw; timeout 20 cat; echo status $?; stty -raw\n"
+                 "timeout 20 sleep 1000 & wait $!; echo status $?", cpus=1)
+    assert re.findall(r"^status (\d+)\s*$", text, re.MULTILINE) == ["0", "0", "0", "7", "0", "0", "143"], text
+
+
 def test_line_editing(terminal):
     terminal.start("cat")
     terminal.type("wrong\x15abc\x7fd one two\x17three\r")
