@@ -205,9 +205,9 @@ static void timer_stop(void)
 }
 
 /*
- * A time that has passed is set anew, a little ahead: between two interrupts the CPU gets on, however
- * late it is. Under gdb with ICOUNT=1 each stop takes it to the next timer, and one stop a tick
- * would leave it no time for anything but ticks.
+ * A time that has passed is set anew, a little ahead: between two interrupts the CPU gets on,
+ * however late it is. Under gdb with ICOUNT=1 each stop takes the clock to the next timer, and one
+ * stop a tick would leave time for nothing but ticks.
  */
 void arch_timer_set(u64 when_ns)
 {
