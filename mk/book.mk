@@ -3,6 +3,6 @@
 
 book: ## make the book: build/book/index.html, with every link checked, and build/book.pdf
 	$(Q)mkdir -p $(B)
-	$(Q)$(PYTHON_TOOL) tools/scripts/book.py $(B)
+	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/book.py
 
 .PHONY: book

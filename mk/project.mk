@@ -2,11 +2,10 @@
 # For those who work on the project: an editor that knows every file, and hooks that check each commit.
 
 # $(MAKE) does not stand in the recipe itself: `make -n compdb` would run it.
-COMPDB = MAKE='$(MAKE)' $(PYTHON_TOOL) tools/scripts/compdb.py
+COMPDB = MAKE='$(MAKE)' B=$(B) $(PYTHON_TOOL) tools/scripts/compdb.py
 
 compdb: $(INC)/.made $(INC)/sim/.made ## write compile_commands.json for clangd; CHECK=1 tries it in every room
-	$(Q)$(COMPDB) $(B)
-	$(if $(CHECK),$(Q)$(COMPDB) --check $(B))
+	$(Q)$(COMPDB) $(if $(CHECK),--check)
 
 hooks: ## let git check each commit and its message before it is made
 	$(Q)git config core.hooksPath tools/hooks

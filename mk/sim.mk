@@ -56,15 +56,15 @@ $(B)/libfairsim.a: $(filter $(SIM)/sim/engine/% $(SIM)/sim/policy/% $(SIM)/sched
 libfairsim: $(B)/libfairsim.a ## build the simulator's engine with the scheduler as a library (sim/README.md)
 
 bench-sim: $(B)/schedsim ## measure the simulator's speed at 1 to 4096 CPUs, and the cost of a pick as the queue grows
-	$(Q)$(PYTHON_TOOL) tools/scripts/bench_sim.py $(B)
+	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/bench_sim.py
 
 bench-balance: $(B)/schedsim ## measure what balancing costs each CPU of machines with 64 to 4096: CPUS="64 1024"
-	$(Q)$(PYTHON_TOOL) tools/scripts/balance_cost.py $(B) $(CPUS)
+	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/balance_cost.py $(CPUS)
 
 digest: $(B)/schedsim ## print digests of all decisions, to show that a change changes none
-	$(Q)$(PYTHON_TOOL) tools/scripts/digest.py $(B) $(SCHEDS)
+	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/digest.py $(SCHEDS)
 
 picture: $(B)/schedsim ## the README's pictures, drawn anew: docs/img/*.svg
-	$(Q)$(PYTHON_TOOL) tools/scripts/picture.py $(B) docs/img
+	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/picture.py
 
 .PHONY: picture digest plugin traits sim libfairsim bench-sim bench-balance

@@ -14,11 +14,11 @@ types: ## type-check the Python of tools/ and tests/model/ (mypy)
 	$(Q)$(PYTHON) -m mypy
 
 size: kernel ## print lines and bytes by directory, room and reading path; circles of files
-	$(Q)$(PYTHON_TOOL) tools/scripts/size.py $(B)
+	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/size.py
 
 docs: image sim ## rewrite the pages made from the .def files, and what the sessions in all pages print
 	$(Q)$(PYTHON_TOOL) tools/scripts/gendocs.py
-	$(Q)$(PYTHON_TOOL) tools/scripts/docblocks.py $(B)
+	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/docblocks.py
 
 format: ## run clang-format on every C file
 	$(Q)clang-format -i $(C_FILES)

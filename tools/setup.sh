@@ -9,7 +9,15 @@
 # With --compare it also fetches Debian's kernels 6.1, 6.12 and 7.2 into ${B:-build}/linux: make fidelity FRESH=1 boots
 # the first two, make bench FRESH=1 all three; and the trace-cmd of Debian 13 into ${B:-build}/trixie, with the
 # libraries it needs: a second judge of our traces.
+#
+# Usage: sh tools/setup.sh [--compare]
 set -eu
+
+case ${1-} in
+'' | --compare) ;;
+--help) sed -n '3,13s/^# \{0,1\}//p' "$0"; exit ;;
+*) echo "usage: sh tools/setup.sh [--compare]" >&2; exit 2 ;;
+esac
 
 # One line for each need: how to find it, the Debian package, and its use here.
 # "cmd X": a program on PATH; "file X": a file, wildcards allowed; "static X": a program without dynamic linker.

@@ -32,6 +32,6 @@ def test_searches_of_newly_idle_cpus_cost_no_more_than_that():
 
 
 def test_unknown_machines_are_refused_with_the_usage():
-    done = subprocess.run([sys.executable, f"{ROOT}/tools/scripts/balance_cost.py", BUILD, "63"], capture_output=True,
-                          text=True, check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}/tools"})
+    done = subprocess.run([sys.executable, f"{ROOT}/tools/scripts/balance_cost.py", "63"], capture_output=True,
+                          text=True, check=False, env={**os.environ, "PYTHONPATH": f"{ROOT}/tools", "B": BUILD})
     assert done.returncode == 1 and "usage: make bench-balance" in done.stderr and not done.stdout

@@ -121,8 +121,8 @@ def test_the_book_can_be_printed(tmp_path, monkeypatch):
     if not shutil.which("chromium"):
         pytest.skip("chromium is not installed")
     monkeypatch.chdir(ROOT)
-    done = subprocess.run([sys.executable, "tools/scripts/book.py", str(tmp_path)], capture_output=True, text=True,
-                          check=False, env={"PYTHONPATH": "tools", "PATH": "/usr/bin:/bin"})
+    done = subprocess.run([sys.executable, "tools/scripts/book.py"], capture_output=True, text=True, check=False,
+                          env={"PYTHONPATH": "tools", "PATH": "/usr/bin:/bin", "B": str(tmp_path)})
     assert done.returncode == 0, done.stderr
     pdf = (tmp_path / "book.pdf").read_bytes()
     assert pdf.startswith(b"%PDF") and pdf.count(b"/Type /Page\n") >= len(PAGES)

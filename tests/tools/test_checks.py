@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The checks of the source find what they are for, and nothing else."""
 
+import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -196,6 +198,20 @@ def test_tidy_tells_a_wrong_row(tmp_path, monkeypatch, old, new, words):
     monkeypatch.setattr(mutants, "ROWS", tmp_path)
     found = list(tidy.stale_mutants())
     assert found == [] if words is None else len(found) == 1 and words in found[0]
+
+
+PROGRAMS = sorted(path for path in (ROOT / "tools/scripts").iterdir()
+                  if path.suffix == ".sh" or path.suffix == ".py" and '\nif __name__ == "__main__"' in path.read_text())
+
+
+@pytest.mark.parametrize("path", [*PROGRAMS, ROOT / "tools/setup.sh"], ids=lambda path: path.name)
+def test_help_is_printed_and_nothing_else_done(path, tmp_path):
+    """In an empty directory, where a program that does its work would fail or leave something."""
+    words = ["sh" if path.suffix == ".sh" else sys.executable, str(path), "--help"]
+    done = subprocess.run(words, cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHONPATH": str(ROOT / "tools"), "FAIRGROUND_TREE": str(ROOT)})
+    assert done.returncode == 0 and not done.stderr and not list(tmp_path.iterdir()), done.stderr
+    assert len(done.stdout.split()) > 10 and re.search(r"^usage: |^Usage: ", done.stdout, re.MULTILINE), done.stdout
 
 
 def test_setup_names_each_tool_once():

@@ -7,7 +7,7 @@ The other columns are instructions, counted by valgrind: those of the balancing 
 are about to idle and search for work. A search takes no time here. So the rule that ends a search when it takes longer
 than the CPU usually idles never applies.
 
-Usage: balance_cost.py [BUILD [CPUS...]]     CPUs: 64 256 1024 4096
+Usage: balance_cost.py [CPUS...]     CPUs: 64 256 1024 4096; environment: B (build directory)
 """
 
 import os
@@ -18,6 +18,7 @@ import sys
 import tempfile
 
 from bench_sim import instructions
+import usage
 from fairground.machine.machine import commit
 
 HZ = 250
@@ -75,8 +76,8 @@ def row(build: str, cpus: int, count: bool) -> str:
 
 
 def main() -> None:
-    build = sys.argv[1] if len(sys.argv) > 1 else "build"
-    words = sys.argv[2:]
+    words = usage.words(__doc__)
+    build = os.environ.get("B", "build")
     if not all(word.isdigit() and int(word) in MACHINES for word in words):
         sys.exit(f"balance_cost: {' '.join(words)}: no such machine\n"
                  "usage: make bench-balance [CPUS=\"64 256 1024 4096\"]")

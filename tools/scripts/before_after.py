@@ -12,9 +12,9 @@ import difflib
 import random
 import re
 import subprocess
-import sys
 
 from prose import COMMENT, END_OF_SENTENCE, paragraphs
+import usage
 
 ALIKE = 0.35
 SHORTEST = 25
@@ -52,13 +52,11 @@ def pairs(revision: str) -> list[tuple[str, str, str]]:
 
 
 def main() -> None:
-    if len(sys.argv) < 3:
-        sys.exit(__doc__)
-    found = pairs(sys.argv[1])
-    count = int(sys.argv[3]) if len(sys.argv) > 3 else 20
-    for path, before, after in random.Random(int(sys.argv[2])).sample(found, min(count, len(found))):
+    revision, seed, *rest = usage.words(__doc__, 2, 3)
+    found, count = pairs(revision), int(rest[0]) if rest else 20
+    for path, before, after in random.Random(int(seed)).sample(found, min(count, len(found))):
         print(f"{path}\n  - {before}\n  + {after}\n")
-    print(f"{len(found)} comments and sentences changed; {min(count, len(found))} of them with seed {sys.argv[2]}")
+    print(f"{len(found)} comments and sentences changed; {min(count, len(found))} of them with seed {seed}")
 
 
 if __name__ == "__main__":

@@ -8,18 +8,20 @@ else. The seconds are those of the host and as noisy as it is busy. The other ta
 and these are exact: of an operation on 4096 CPUs of one speed, and in 512 frequency domains under each governor; and
 of a tick and its switch as the queue grows.
 
-Usage: bench_sim.py [BUILD]
+Usage: bench_sim.py     environment: B (build directory)
 """
 
+import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from typing import Any
 
 from fairground.base.expect import expect
 from fairground.machine.machine import commit
+
+import usage
 
 # (CPUs, topology, simulated time of the sleepers)
 MACHINES = [(1, "1x1", "10s"), (64, "2x32x1", "500ms"), (1024, "4x8x32x1", "40ms"), (4096, "8x16x32x1", "10ms")]
@@ -103,7 +105,8 @@ def speeds_table(build: str, sched: str) -> None:
 
 
 def main() -> None:
-    build = sys.argv[1] if len(sys.argv) > 1 else "build"
+    usage.words(__doc__, 0, 0)
+    build = os.environ.get("B", "build")
     shown = subprocess.run([f"{build}/schedsim", "--help"], capture_output=True, text=True, check=True).stdout
     names = expect(r"fair policy: (.*)", shown)[1].split(", ")
     print(f"simulator of {commit()}; HZ 250 (table of ticks: 1000), seed 1, all costs 0; "

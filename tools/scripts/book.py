@@ -4,7 +4,7 @@
 
 Links of the pages that leave the book become the name of the file in the tree, which a reader has or finds.
 
-Usage: book.py BUILD [--no-pdf]    writes BUILD/book/index.html and BUILD/book.pdf
+Usage: book.py [--no-pdf]    writes B/book/index.html and B/book.pdf; environment: B (build directory)
 """
 
 import html.parser
@@ -19,6 +19,8 @@ import urllib.parse
 
 from fairground.base.packages import directories
 from fairground.base.settings import UsageError
+
+import usage
 
 BOOK = pathlib.Path("docs/book")
 UNLINKED = ("404.html",)  # mdBook makes it for a site at the root of a server
@@ -108,15 +110,14 @@ def make_pdf(site: pathlib.Path, pdf: pathlib.Path) -> None:
 
 
 def main() -> None:
-    words = [word for word in sys.argv[1:] if word != "--no-pdf"]
-    if len(words) != 1:
-        sys.exit(__doc__)
-    build = pathlib.Path(words[0])
+    words = usage.words(__doc__, 0, 0, ("--no-pdf",))
+    build = pathlib.Path(os.environ.get("B", "build"))
+    build.mkdir(parents=True, exist_ok=True)
     try:
         make_site(BOOK, build / "book")
         check_links(build / "book")
         print(f"{build}/book/index.html: the book as a site; every link in it leads somewhere")
-        if "--no-pdf" not in sys.argv:
+        if not words:
             make_pdf(build / "book", build / "book.pdf")
             print(f"{build}/book.pdf: the book to print")
     except UsageError as error:

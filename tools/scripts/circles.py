@@ -6,15 +6,15 @@ A file needs another if its object has an undefined symbol that the other's obje
 other are a mutual pair. Files that reach each other by any number of steps are a circle: to understand one of them
 is to know them all.
 
-Usage: circles.py [-v] [DIRECTORY]    default: build/kernel/sched; -v lists pairs and circles
-
-Exits 1 above the limits.
+Usage: circles.py [-v] [DIRECTORY]    default: build/kernel/sched; -v lists pairs and circles; exits 1 above the limits
 """
 
 import pathlib
 import subprocess
 import sys
 from collections.abc import Iterator
+
+import usage
 
 # A ratchet: lower them when a change allows it. To raise one, say in the commit why the new bond is worth it.
 MOST_PAIRS, LARGEST_CIRCLE = 8, 6
@@ -97,10 +97,10 @@ def table(directory: str) -> Iterator[str]:
 
 
 def main() -> None:
-    arguments = [a for a in sys.argv[1:] if a != "-v"]
-    directory = arguments[0] if arguments else "build/kernel/sched"
+    words = usage.words(__doc__, 0, 1, ("-v",))
+    directory = next((word for word in words if word != "-v"), "build/kernel/sched")
     graph = needs(directory)
-    if "-v" in sys.argv:
+    if "-v" in words:
         for a, b in mutual_pairs(graph):
             print(f"{a} <-> {b}")
         for circle in circles(graph):

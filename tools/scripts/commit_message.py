@@ -14,6 +14,8 @@ import re
 import sys
 from collections.abc import Iterator
 
+import usage
+
 SUBJECT_LENGTH = 72
 SUBJECT = re.compile(r"[\w./+,{}* -]+: \S")
 MADE_BY_GIT = ("Merge ", "Revert ", "fixup! ", "squash! ", "amend! ")
@@ -34,9 +36,7 @@ def problems(message: str) -> Iterator[str]:
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    message = pathlib.Path(sys.argv[1]).read_text(encoding="utf-8")
+    message = pathlib.Path(*usage.words(__doc__, 1, 1)).read_text(encoding="utf-8")
     found = list(problems(message))
     for problem in found:
         print(f"commit message: {problem}", file=sys.stderr)

@@ -6,8 +6,8 @@ The commands are make's own: `make -Bn` prints every one of them without running
 compiled three times (kernel, simulator, tests); the first command counts, and that is the kernel's. User programs are
 compiled by musl-gcc, a wrapper that clang does not know, so their commands name musl's headers instead.
 
-Usage: compdb.py BUILD            write compile_commands.json
-       compdb.py --check BUILD    compile one file of each room with clang by its command in that file
+Usage: compdb.py            write compile_commands.json; environment: B (build directory), MAKE
+       compdb.py --check    the same; then clang compiles one file of each room by its command in that file
 """
 
 import json
@@ -16,6 +16,8 @@ import pathlib
 import shlex
 import subprocess
 import sys
+
+import usage
 
 DATABASE = "compile_commands.json"
 TARGETS = ("image", "sim", "unit-programs", "prop-programs")
@@ -77,15 +79,14 @@ def problems() -> list[str]:
 
 
 def main() -> None:
-    if sys.argv[1:2] == ["--check"]:
+    words = usage.words(__doc__, 0, 0, ("--check",))
+    all_entries = entries(os.environ.get("B", "build"))
+    pathlib.Path(DATABASE).write_text(json.dumps(all_entries, indent=1) + "\n", encoding="utf-8")
+    print(f"{DATABASE}: {len(all_entries)} files")
+    if words:
         found = problems()
         print("\n".join(found) or f"clang compiles one file of each of {len(SAMPLES)} rooms by {DATABASE}")
         sys.exit(bool(found))
-    if len(sys.argv) != 2:
-        sys.exit(__doc__)
-    all_entries = entries(sys.argv[1])
-    pathlib.Path(DATABASE).write_text(json.dumps(all_entries, indent=1) + "\n", encoding="utf-8")
-    print(f"{DATABASE}: {len(all_entries)} files")
 
 
 if __name__ == "__main__":

@@ -8,10 +8,11 @@ versions of the source can be compared:
 
     make digest > before; (change something); make digest | diff before -
 
-Usage: digest.py BUILD [POLICY...]
+Usage: digest.py [POLICY...]     environment: B (build directory)
 """
 
 import hashlib
+import os
 import pathlib
 import re
 import subprocess
@@ -21,6 +22,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from fairground.base.settings import SCHEDULERS
+
+import usage
 
 WORKLOADS = {
     "shares": "--cpus 1 --time 2s hogs:n=2 hogs:n=2,nice=5 bursts:n=3,run=2ms,sleep=6ms hogs:n=1,policy=idle",
@@ -85,9 +88,7 @@ Job = tuple[Callable[..., str], str, str, str]  # a function and its arguments
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    build, policies = sys.argv[1], sys.argv[2:] or list(SCHEDULERS)
+    build, policies = os.environ.get("B", "build"), usage.words(__doc__) or list(SCHEDULERS)
     jobs: dict[str, Job] = {f"{policy:<9} {name}": (workload_digest, build, policy, text)
             for policy in policies for name, text in WORKLOADS.items()}
     jobs |= {f"{policy:<9} operations": (operations_digest, build, policy, "11") for policy in policies}

@@ -11,7 +11,8 @@ a session shows, and tests/e2e/test_docs.py compares it to the digit. A picture 
 ("-o NAME.svg") is docs/book/img/NAME.svg: it is renewed, and compared, with the session. Digits depend on the compiler:
 they are those of Debian 12's. All other sessions are compared by the shape of their lines.
 
-Usage: docblocks.py BUILD [PAGE...]    renews the pages; a line that nothing like it is printed for is an error
+Usage: docblocks.py [PAGE...]    renews the pages; a line that nothing like it is printed for is an error
+       environment: B (build directory)
 """
 
 import glob
@@ -26,6 +27,8 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+
+import usage
 
 PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md"]
 PROGRAMS = ("make bench", "make run", "make trace", "make latency", "make repeat", "make profile", "make sim",
@@ -223,10 +226,8 @@ def renew(root: str, build: str, paths: list[str]) -> list[str]:
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    root = os.getcwd()
-    complaints = renew(root, sys.argv[1], sys.argv[2:] or pages(root))
+    chosen, root = usage.words(__doc__), os.getcwd()
+    complaints = renew(root, os.environ.get("B", "build"), chosen or pages(root))
     if complaints:
         sys.exit("\n".join(complaints))
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Make the reference pages of docs/ from the .def lists. The C structures come from the same lists.
 
-Usage: gendocs.py    rewrites the pages. tidy.py checks that they are up to date.
+Usage: gendocs.py    rewrites the pages; tidy.py checks that they are up to date
 """
 
 import ast
@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import decisiondocs
+import usage
 
 NOTE = "<!-- Made from {source} by tools/scripts/gendocs.py; change that and run `make docs`. -->\n"
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|/\*.*?\*/|[(),]|[^"(),/]+|/', re.DOTALL)
@@ -131,6 +132,7 @@ def stale() -> Iterator[str]:
 
 
 def main() -> None:
+    usage.words(__doc__, 0, 0)
     for path, make in PAGES.items():
         pathlib.Path(path).write_text(make(), encoding="utf-8")
 

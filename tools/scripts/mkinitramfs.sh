@@ -8,6 +8,7 @@
 set -eu
 export LC_ALL=C
 
+case ${1-} in --help) sed -n '3,7s/^# \{0,1\}//p' "$0"; exit ;; esac
 [ $# -ge 2 ] || { echo "usage: mkinitramfs.sh OUT PROGRAM..." >&2; exit 2; }
 out=$1
 shift

@@ -1,9 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# mkiso.sh OUT KERNEL INITRAMFS [COMMAND LINE]
+# Usage: mkiso.sh OUT KERNEL INITRAMFS [COMMAND LINE]
 # Make a bootable CD. GRUB on it loads the kernel by multiboot2. Only the needed modules are there: 1 MB instead of 10.
 set -eu
 
+case ${1-} in --help) sed -n '3,4s/^# //p' "$0"; exit ;; esac
 [ $# -ge 3 ] || { sed -n '3,4s/^# //p' "$0" >&2; exit 2; }
 out=$1 kernel=$2 initramfs=$3
 shift 3

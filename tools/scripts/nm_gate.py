@@ -15,6 +15,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 
+import usage
+
 COMPILER_CALLS = {"memcpy", "memset", "memmove", "memcmp"}  # lib/string.c in the kernel, libc elsewhere
 WRITABLE = "dDbBC"
 
@@ -46,9 +48,7 @@ def problems(objects: list[str]) -> Iterator[str]:
 
 
 def main() -> None:
-    if len(sys.argv) < 2:
-        sys.exit(__doc__)
-    found = list(problems(sys.argv[1:]))
+    found = list(problems(usage.words(__doc__, 1)))
     for problem in found:
         print(f"sched/host.h:1: {problem}")
     sys.exit(bool(found))

@@ -79,6 +79,9 @@ def build(bug: mutants.Mutant, out: pathlib.Path, compile_: list[str], link: lis
 
 
 def main() -> int:
+    if sys.argv[1:] in ([], ["--help"]):
+        print(__doc__)
+        return 0 if sys.argv[1:] else 2
     (out, *names), compile_, link, objects = split(sys.argv[1:])
     bugs = mutants.read_mutants()
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:

@@ -2,8 +2,9 @@
 """Print as JSON the workloads that the page for browsers offers: labs, scenario cards, experiments.
 
 A list of {"group", "name", "sched", "words", "file"}: the policies or "", words for schedsim, and the text of an rt-app
-file or "". `make page` uses
-it; docs/browser.md describes the page.
+file or "". `make page` uses it; docs/browser.md describes the page.
+
+Usage: page_presets.py
 """
 
 import json
@@ -15,6 +16,8 @@ from typing import Any
 from fairground.study import experiment_file
 from fairground.lab.results import drawn
 from fairground.judge.scenarios import CARDS, read_card
+
+import usage
 
 LABS, SECONDS, SEED = Path("labs"), 1, 1
 OMITTED = ("--sched", "--time", "--trace", "--decisions", "--json")  # the page has its own
@@ -69,6 +72,7 @@ def of_experiments() -> list[Preset]:
 
 
 def main() -> int:
+    usage.words(__doc__, 0, 0)
     cards = [read_card(path) for path in sorted(CARDS.glob("*.toml"))]
     presets = of_labs() + [of_card(card) for card in cards if "topology" in card] + of_experiments()
     print(json.dumps(presets, indent=1))

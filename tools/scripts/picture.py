@@ -7,12 +7,13 @@ each. A thick bar is a task that runs, a thin line a task that waits for the CPU
 others are those that `fairground graph` makes of one run (docs/pictures.md), and of a trace of Linux that is kept in
 the tests. All are a function of the source: the same again, byte for byte, with the same matplotlib.
 
-Usage: picture.py BUILD DIRECTORY
+Usage: picture.py [DIRECTORY]     default: docs/img; environment: B (build directory)
 """
 
 import collections
 import contextlib
 import io
+import os
 import pathlib
 import re
 import subprocess
@@ -22,6 +23,8 @@ from dataclasses import dataclass, field
 
 from fairground.__main__ import main as fairground
 from fairground.trace.timeline import Timeline
+
+import usage
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 POLICIES = {"cfs": "CFS", "eevdf": "EEVDF", "bore": "BORE (on EEVDF)"}
@@ -118,9 +121,8 @@ def draw_graphs(build: str, directory: str) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) != 3:
-        sys.exit(__doc__)
-    build, directory = sys.argv[1:]
+    directory, = usage.words(__doc__, 0, 1) or ["docs/img"]
+    build = os.environ.get("B", "build")
     draw({title: simulate(build, policy) for policy, title in POLICIES.items()}, f"{directory}/policies.svg")
     print(f"{directory}/policies.svg: {', '.join(POLICIES)}; schedsim --cpus 1 {' '.join(WORKLOAD)}")
     draw_lag(build, directory)

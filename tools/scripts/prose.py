@@ -16,10 +16,11 @@ Usage: prose.py [-v]             counts by room; -v lists all findings
 import pathlib
 import re
 import subprocess
-import sys
 import textwrap
 import tomllib
 from collections.abc import Iterator
+
+import usage
 
 WORDS, COLUMNS = 40, 120
 RATCHET = pathlib.Path("tools/scripts/prose.toml")
@@ -124,16 +125,17 @@ def lower() -> None:
 
 
 def main() -> None:
-    if sys.argv[1:] == ["--lower"]:
+    words = usage.words(__doc__, options=("-v", "--lower", "--wrap"))
+    if words == ["--lower"]:
         lower()
         return
-    if sys.argv[1:2] == ["--wrap"]:
-        for page in map(pathlib.Path, sys.argv[2:]):
+    if words[:1] == ["--wrap"]:
+        for page in map(pathlib.Path, words[1:]):
             page.write_text(refill(page.read_text(encoding="utf-8")), encoding="utf-8")
         return
     rooms = found()
     for room, findings in sorted(rooms.items()):
-        if "-v" in sys.argv:
+        if "-v" in words:
             print("\n".join(findings)) if findings else None
         print(f"{room:24}{len(findings):5} of {ratchet().get(room, 0)}")
 

@@ -15,6 +15,8 @@ import tempfile
 from fairground.decisions.decision_file import BINARY_HEAD
 from fairground.base.settings import SCHEDULERS
 
+import usage
+
 RUN = ("--cpus 4 --time 100ms --decisions d.bin hogs:n=3 hogs:nice=5 bursts:n=4 groups:n=2,tasks=2 forks "
        "bursts:n=2,run=1ms,sleep=4ms,policy=rr,prio=3 periodic:policy=deadline,period=10ms,run=1ms").split()
 
@@ -30,11 +32,10 @@ def records(program: str, sched: str) -> bytes:
 
 
 def main() -> int:
-    if len(sys.argv) != 3:
-        sys.exit("usage: same_records.py SCHEDSIM SCHEDSIM")
+    programs = usage.words(__doc__, 2, 2)
     differ = False
     for sched in SCHEDULERS:
-        one, two = (records(program, sched) for program in sys.argv[1:])
+        one, two = (records(program, sched) for program in programs)
         place = next((i for i, (a, b) in enumerate(zip(one, two)) if a != b), min(len(one), len(two)))
         same = one == two
         differ |= not same

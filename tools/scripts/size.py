@@ -6,10 +6,13 @@
     rooms          each directory of sched/, sim/, kernel/ and arch/; its lines of code without comments
     files          at most FILE_LINES lines, a fair policy POLICY_LINES
 
-Usage: size.py [BUILD]     print the tables, and the sizes of the objects in BUILD; exit 1 if a limit is exceeded
 The reasons are in docs/adr/013-reading-path-and-ratchets.md.
+
+Usage: size.py     prints the tables, and the sizes of the objects in B; exits 1 if a limit is exceeded
+       environment: B (build directory)
 """
 
+import os
 import pathlib
 import re
 import subprocess
@@ -18,6 +21,7 @@ from collections.abc import Iterable, Iterator
 
 import circles
 import reading_path
+import usage
 
 FILE_LINES = 600
 POLICY_LINES = 350  # of a file of a fair policy, which is one in sched/fair/ but not in its core/
@@ -107,7 +111,8 @@ def problems() -> Iterator[str]:
 
 
 def main() -> None:
-    build = sys.argv[1] if len(sys.argv) > 1 else "build"
+    usage.words(__doc__, 0, 0)
+    build = os.environ.get("B", "build")
     tables: list[Iterable[str]] = [directory_table(build), room_table(),
                                    reading_path.table(), circles.table(f"{build}/kernel/sched")]
     print("\n\n".join("\n".join(table) for table in tables) + "\n")

@@ -2,15 +2,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Give the kernel the names of its functions.
 
-usage: symbols.py LINKED OUT
-
 linker.ld puts an almost empty section .symbols last in the image, in a segment of its own. This script writes the table
 (struct symbol_table of kernel/kernel.h) to the end of the file and points that segment at it. No address changes, so
 one link is enough.
+
+Usage: symbols.py LINKED OUT
 """
 import struct
 import sys
 from collections.abc import Sequence
+
+import usage
 
 PT_LOAD, SHT_SYMTAB, STT_FUNC = 1, 2, 2
 IMAGE_BASE = 0xFFFFFFFF80000000
@@ -75,12 +77,11 @@ def table(functions: Sequence[tuple[int, bytes]]) -> bytes:
 
 
 def main() -> None:
-    if len(sys.argv) != 3:
-        sys.exit(__doc__.splitlines()[2])
-    with open(sys.argv[1], "rb") as f:
+    linked, out = usage.words(__doc__, 2, 2)
+    with open(linked, "rb") as f:
         elf = Elf(f.read())
     elf.replace_last_section(b".symbols", table(elf.functions()))
-    with open(sys.argv[2], "wb") as f:
+    with open(out, "wb") as f:
         f.write(elf.data)
 
 

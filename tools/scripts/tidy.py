@@ -36,6 +36,7 @@ import gendocs
 import mutants
 import prose
 import size
+import usage
 
 FUNCTION_LINES = 60
 C = {".c", ".h", ".S", ".def"}
@@ -241,7 +242,7 @@ def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
 
 
 def main() -> None:
-    found = list(findings([pathlib.Path(p) for p in sys.argv[1:]] or repository_files()))
+    found = list(findings([pathlib.Path(p) for p in usage.words(__doc__)] or repository_files()))
     print("\n".join(found) if found else "tidy")
     sys.exit(bool(found))
 
