@@ -131,12 +131,12 @@ void waitq_pass_on(struct waitq *q);
 struct mutex {
 	u32 locked;
 	struct thread *holder;
-	struct waitq waiters;
+	struct waitq queue;
 };
 
 #define MUTEX_INIT(n)                                                                              \
 	{                                                                                          \
-		.waiters = WAITQ_INIT((n).waiters)                                                 \
+		.queue = WAITQ_INIT((n).queue)                                                     \
 	}
 
 void mutex_init(struct mutex *m, const char *name);

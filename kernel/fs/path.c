@@ -260,26 +260,26 @@ static int find_child(struct walk *w, const char *name, size_t len, struct dentr
 /* Continue at the target of the link @d. @rest is the text after it. */
 static int follow_link(struct walk *w, struct dentry *d, const char **rest)
 {
-	struct inode *link = d->inode;
+	struct inode *i = d->inode;
 	struct path target;
 	int err;
 
 	debug_assert(spin_is_held(&tree_lock));
 	if (++w->links > MAX_LINKS || w->nr_held == MAX_HELD)
 		return -ELOOP;
-	if (link->link) {
-		w->texts[w->nr_texts++] = inode_get(link);
+	if (i->link) {
+		w->texts[w->nr_texts++] = inode_get(i);
 		w->text += skip_slashes(rest);
 		w->rest[w->depth++] = *rest;
-		*rest = link->link;
+		*rest = i->link;
 		if (**rest == '/')
 			w->at = w->root;
 		return 0;
 	}
-	inode_get(link);
+	inode_get(i);
 	spin_unlock(&tree_lock);
-	err = link->iops->follow(link, &target);
-	inode_put(link);
+	err = i->iops->follow(i, &target);
+	inode_put(i);
 	spin_lock(&tree_lock);
 	if (err)
 		return err;

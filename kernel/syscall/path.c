@@ -130,13 +130,13 @@ SYSCALL3(mknod, const char *, path, u32, mode, u32, rdev)
 
 static long make_symlink(const char *target, int dirfd, const char *user)
 {
-	struct user_path text;
-	long err = user_path_get(&text, target);
+	struct user_path copy;
+	long err = user_path_get(&copy, target);
 
 	if (err)
 		return err;
-	err = *text.text ? make_node(dirfd, user, S_IFLNK | 0777, 0, text.text) : -ENOENT;
-	user_path_put(&text);
+	err = *copy.text ? make_node(dirfd, user, S_IFLNK | 0777, 0, copy.text) : -ENOENT;
+	user_path_put(&copy);
 	return err;
 }
 
@@ -250,19 +250,19 @@ SYSCALL5(renameat2, int, from_fd, const char *, from, int, to_fd, const char *, 
 /* Copy the text of the link at @path into @buf. Returns its length or -errno. */
 static long link_text(const struct path *path, char *buf, size_t size)
 {
-	struct inode *link = path->dentry->inode;
+	struct inode *i = path->dentry->inode;
 	struct path target, root;
 	char *text;
 	int len;
 
-	if (!S_ISLNK(link->mode))
+	if (!S_ISLNK(i->mode))
 		return -EINVAL;
-	if (link->link)
-		return (long)str_copy(buf, link->link, size);
-	len = link->iops->link_text ? link->iops->link_text(link, buf, size) : -ENOENT;
+	if (i->link)
+		return (long)str_copy(buf, i->link, size);
+	len = i->iops->link_text ? i->iops->link_text(i, buf, size) : -ENOENT;
 	if (len != -ENOENT)
 		return len;
-	len = link->iops->follow(link, &target);
+	len = i->iops->follow(i, &target);
 	if (len)
 		return len;
 	fs_context_root(&root);

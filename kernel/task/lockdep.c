@@ -212,7 +212,7 @@ void lockdep_acquire_mutex(const struct mutex *m, bool trying)
 {
 	/* Turn interrupts off first: otherwise this thread may move before it uses this_cpu(). */
 	unsigned long flags = arch_irq_save();
-	struct lock_class *class = class_of(m->waiters.lock.name);
+	struct lock_class *class = class_of(m->queue.lock.name);
 	struct held_stack *mutexes = held_mutexes();
 
 	assert(!this_cpu()->preempt_count && !this_cpu()->irq_depth);

@@ -18,7 +18,7 @@ enum mutex_state { UNLOCKED, LOCKED, HAS_WAITERS };
 void mutex_init(struct mutex *m, const char *name)
 {
 	*m = (struct mutex){ 0 };
-	waitq_init(&m->waiters, name);
+	waitq_init(&m->queue, name);
 }
 
 static inline bool take_if_free(struct mutex *m)
@@ -44,23 +44,23 @@ bool mutex_trylock(struct mutex *m)
 static __noinline void lock_slow(struct mutex *m)
 {
 	struct waiter w = { .thread = current, .exclusive = true };
-	unsigned long flags = spin_lock_irqsave(&m->waiters.lock);
+	unsigned long flags = spin_lock_irqsave(&m->queue.lock);
 
 	/* The mark sends the holder's unlock through unlock_slow(), which takes this lock. */
 	if (__atomic_exchange_n(&m->locked, HAS_WAITERS, __ATOMIC_ACQUIRE) == UNLOCKED) {
 		m->locked = LOCKED;
 		m->holder = current;
-		spin_unlock_irqrestore(&m->waiters.lock, flags);
+		spin_unlock_irqrestore(&m->queue.lock, flags);
 		return;
 	}
-	list_add_tail(&m->waiters.waiters, &w.link);
+	list_add_tail(&m->queue.waiters, &w.link);
 	while (m->holder != current) {
 		sched_block(&current->task, TASK_UNINTERRUPTIBLE);
-		spin_unlock_irqrestore(&m->waiters.lock, flags);
+		spin_unlock_irqrestore(&m->queue.lock, flags);
 		schedule();
-		flags = spin_lock_irqsave(&m->waiters.lock);
+		flags = spin_lock_irqsave(&m->queue.lock);
 	}
-	spin_unlock_irqrestore(&m->waiters.lock, flags);
+	spin_unlock_irqrestore(&m->queue.lock, flags);
 }
 
 void mutex_lock(struct mutex *m)
@@ -77,16 +77,16 @@ void mutex_lock(struct mutex *m)
 /* Hand over to the first waiter. */
 static __noinline void unlock_slow(struct mutex *m)
 {
-	unsigned long flags = spin_lock_irqsave(&m->waiters.lock);
-	struct waiter *first = list_first(&m->waiters.waiters, struct waiter, link);
+	unsigned long flags = spin_lock_irqsave(&m->queue.lock);
+	struct waiter *first = list_first(&m->queue.waiters, struct waiter, link);
 	struct thread *heir = first->thread;
 
 	list_del(&first->link);
-	if (list_empty(&m->waiters.waiters))
+	if (list_empty(&m->queue.waiters))
 		m->locked = LOCKED;
 	m->holder = heir;
 	thread_wake(heir, TASK_UNINTERRUPTIBLE);
-	spin_unlock_irqrestore(&m->waiters.lock, flags);
+	spin_unlock_irqrestore(&m->queue.lock, flags);
 }
 
 void mutex_unlock(struct mutex *m)

@@ -82,9 +82,9 @@ static int parse_modifier(struct command *c, struct hist_field *f, struct span m
 }
 
 /* NAME[.MODIFIER] of @event. The CPU is called common_cpu unless the event has a field cpu. */
-static int parse_field(struct command *c, unsigned event, struct span text, struct hist_field *f)
+static int parse_field(struct command *c, unsigned event, struct span word, struct hist_field *f)
 {
-	struct span name = take_until(&text, '.');
+	struct span name = take_until(&word, '.');
 	const struct trace_field *field = is(name, "common_cpu")
 						  ? trace_field_find(event, "CPU", 3)
 						  : trace_field_find(event, name.text, name.len);
@@ -95,7 +95,7 @@ static int parse_field(struct command *c, unsigned event, struct span text, stru
 	f->words = field->kind == FIELD_TEXT ? HIST_TEXT_WORDS : 1;
 	if (field->kind == FIELD_CPU)
 		f->field.name = "common_cpu";
-	return text.text == name.text + name.len ? 0 : parse_modifier(c, f, text);
+	return word.text == name.text + name.len ? 0 : parse_modifier(c, f, word);
 }
 
 static int parse_keys(struct command *c, unsigned event)
@@ -173,11 +173,11 @@ static int parse_sorts(struct command *c)
 	return 0;
 }
 
-static int parse_size(struct command *c, struct span text)
+static int parse_size(struct command *c, struct span word)
 {
 	u64 size;
 
-	if (parse_u64(text.text, text.len, &size) || !size || size > MOST_SIZE)
+	if (parse_u64(word.text, word.len, &size) || !size || size > MOST_SIZE)
 		return -EINVAL;
 	c->spec.size = LEAST_SIZE;
 	while (c->spec.size < size)
