@@ -36,10 +36,10 @@ struct spinlock {
 	}
 
 void spin_lock_init(struct spinlock *lock, const char *name);
-/* Preemption off while held. For locks never taken from interrupts. */
+/* While it is held preemption is off. For locks never taken from interrupts. */
 void spin_lock(struct spinlock *lock);
 void spin_unlock(struct spinlock *lock);
-/* Interrupts off while held. */
+/* While it is held interrupts are off. */
 unsigned long spin_lock_irqsave(struct spinlock *lock);
 void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags);
 /* Does this CPU hold @lock? */

@@ -2,6 +2,8 @@
 /* CPUs of several speeds (speed.c). */
 #pragma once
 
+#include "kernel/arch.h"
+#include "kernel/kernel.h"
 #include "sched/sched.h"
 
 /*
@@ -18,6 +20,7 @@ void speed_recheck_slow(void);
 /* After a reschedule IPI: another CPU may have changed this CPU's speed. Interrupts off. */
 static inline void speed_recheck(void)
 {
+	debug_assert(!arch_irq_enabled());
 	if (unlikely(speeds_on))
 		speed_recheck_slow();
 }

@@ -137,6 +137,21 @@ def test_a_reading_path_is_closed(reading_page, page, words):
     assert len(found) == len(words) and all(word in line for word, line in zip(words, found))
 
 
+@pytest.mark.parametrize(("comment", "body", "told"), [
+    ("Moves the pages of @p. lock held.", "move(p);", True),
+    ("Moves the pages of @p. lock held.", "debug_assert(spin_is_held(&p->lock));\n\tmove(p);", False),
+    ("Sets the timer. Interrupts off.", "set();", True),
+    ("Frees it. No locks held.", "might_sleep();\n\tfree(p);", False),
+    ("Drops the lock, if it is held by us, and sleeps.", "sleep();", False),
+])
+def test_tidy_tells_a_demand_that_is_not_asserted(tmp_path, comment, body, told):
+    path = tmp_path / "pages.c"
+    path.write_text(f"/* {comment} */\nstatic void work(struct pipe *p)\n{{\n\t{body}\n}}\n")
+    file = tidy.File(path)
+    file.path = pathlib.Path("kernel/fs/pages.c")
+    assert bool(list(tidy.unkept_demands([file]))) is told
+
+
 def test_a_page_that_names_a_file_that_is_gone_is_found(tmp_path):
     page = tmp_path / "page.md"
     page.write_text("`core/switch.c`, `sched/mine/mine.c` and\n`fair/switch.c`\n")

@@ -7,6 +7,7 @@
     sizes       of files and of the reading path (tools/scripts/size.py)
     circles     files of the scheduler that need each other (tools/scripts/circles.py)
     functions   at most 60 lines
+    demands     a function of the kernel whose comment ends in "lock held." or "Interrupts off." asserts it
     includes    no '..', no cycles between headers, every header guards itself with #pragma once
     words       no unfinished-work markers without an issue number, no typedef'd structs
     sched/      nothing conditional, no floating point, volatile, goto, assembly or printing: the scheduler is a
@@ -52,6 +53,12 @@ OF_A_READER = re.compile(r"(?:^|/)(?:mine|NAME)\.c$")  # files that a page asks 
 OF_OTHERS = {"docs/sources.md", "CHANGELOG.md"}  # these name files of other trees, or of the past
 MARKER = re.compile(r"\b(?:TODO|FIXME|XX|XXX|HACK)\b(?!.*#\d)")
 TYPEDEF_STRUCT = re.compile(r"\btypedef\s+(?:struct|union)\b")
+# A comment that ends in a demand, and the declaration or definition that follows at once.
+DEMAND = re.compile(r"/\*(?:(?!\*/).)*(?:\bheld|\b[Ii]nterrupts o(?:n|ff))\.\s*\*/\n"
+                    r"[^;{}=/#]*?\b(\w+)\([^;{}]*\)[^;{}]*[;{]", re.DOTALL)
+BODY = re.compile(r"^\w[^;{}=/#]*?\b(\w+)\([^;{}]*\)\s*\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
+ASSERTS = re.compile(r"\b(?:(?:debug_)?assert\w*|might_sleep)\(")
+UNABLE = {"ring_consume", "ring_clear"}  # a ring does not know its reader's lock
 BANNED_IN_SCHED = {
     r"^\s*#\s*(?:if|ifdef|ifndef)\b": "conditional compilation",
     r"\b(?:float|double)\b": "floating point",
@@ -147,6 +154,19 @@ def check_includes(file: File) -> Iterator[str]:
         yield file.found(1, "a header without #pragma once")
 
 
+def unkept_demands(files: list[File]) -> Iterator[str]:
+    """A finding for each function of the kernel that says what its caller must hold, and does not assert it."""
+    files = [file for file in files if file.path.parts[0] in ("kernel", "arch")]
+    bodies = {file.path: {m[1]: m[2] for m in BODY.finditer(file.text)} for file in files}
+    anywhere = {name: body for of_file in bodies.values() for name, body in of_file.items()}
+    for file in files:
+        for match in DEMAND.finditer(file.text):
+            name = match[1]
+            body = bodies[file.path].get(name, anywhere.get(name))
+            if body is not None and name not in UNABLE and not ASSERTS.search(body):
+                yield file.found(file.line_of(match.start(1)), f"{name}() does not assert what its comment demands")
+
+
 def include_cycles(files: list[File]) -> Iterator[str]:
     """Headers that include each other in a circle, each circle once."""
     headers = {str(f.path): INCLUDE.findall(f.text) for f in files if f.path.suffix == ".h"}
@@ -232,6 +252,7 @@ def findings(paths: Iterable[pathlib.Path]) -> Iterator[str]:
         for check in CHECKS:
             yield from check(file)
     yield from include_cycles(sources)
+    yield from unkept_demands(sources)
     yield from size.problems()
     yield from circles.problems("build/kernel/sched")
     yield from gendocs.stale()
