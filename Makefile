@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Fairground: one entry point. `make help` explains the targets.
 #
-# The settings, NAME=value, are listed in tools/fairground/base/names.py; `make help` prints them.
+# `make WORD` of another word is `fairground WORD` (mk/commands.mk). `make settings` explains NAME=value.
 
 B ?= build
 ifeq ($(origin CC),default)
@@ -28,6 +28,8 @@ PYTHON_TOOL = PYTHONPATH=tools $(PYTHON)
 FAIRGROUND = $(PYTHON_TOOL) -m fairground --build $(B)
 
 .DEFAULT_GOAL := kernel
+TARGETS := kernel image iso sim wasm page plugin traits unit prop test check test-rest test-all tidy types docs format \
+	hooks clean help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
@@ -166,10 +168,12 @@ image: $(B)/fairground.elf $(B)/initramfs.cpio ## build the kernel and its initi
 clean: ## remove the build directory
 	rm -rf $(B)
 
-help: ## print this list, and the settings
-	@grep -hE '^($(or $(STUDENT_TARGETS),[a-z-]+)):.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' | expand -t 16
-	@$(PYTHON_TOOL) -m fairground.base.names $(if $(STUDENT_TARGETS),--student)
+# In a hand-out of a lab, a choice of all.
+STUDENT := $(if $(wildcard labs/handout.json),kernel|image|sim|unit|plugin|traits|clean|help)
+help: ## print this list, the words of fairground, and the settings
+	@grep -hE '^($(or $(STUDENT),[a-z-]+)):.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' | expand -t 16
+	@$(PYTHON_TOOL) -m fairground settings --brief $(if $(STUDENT),--student)
 
-.PHONY: kernel image clean help FORCE
+.PHONY: $(TARGETS) FORCE
 -include $(wildcard mk/*.mk)
 -include $(shell find $(B) -name '*.d' 2>/dev/null)

@@ -2,7 +2,7 @@
 # Class" (linux-kernel, 1 April 2023), as it stands there; only CR is filled in and mounted. Its second
 # echo fails, for want of /tasks, so the antagonist runs in the root. What came of it here: docs/experiments.md.
 #
-#	make experiment NAME=x1-fdl-verbatim
+#	make experiment ARGS=x1-fdl-verbatim
 #	make run SCHED=fdl SMP=4 ICOUNT=1 TIMEOUT=3000 CMD="$(cat examples/fdl.sh)"
 
 antagonist=true

@@ -6,5 +6,3 @@ $(B)/fairground.iso: $(B)/fairground.elf $(B)/initramfs.cpio tools/scripts/mkiso
 	$(Q)sh tools/scripts/mkiso.sh $@ $(B)/fairground.elf $(B)/initramfs.cpio $(APPEND)
 
 iso: $(B)/fairground.iso ## make a CD image that boots through GRUB: build/fairground.iso
-
-.PHONY: iso

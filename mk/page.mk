@@ -39,11 +39,3 @@ $(B)/viewer.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/.f
 	$(Q)node web/page/viewer.mjs $(PAGE_MODULES) $(B)/session.wasm $@
 
 page: $(B)/fairground.html $(B)/viewer.html ## the simulator as one page for a browser: build/fairground.html
-
-page-pictures: $(B)/fairground.html ## the book's pictures of the page, docs/book/img/*.png
-	$(Q)node tests/tools/book_pictures.mjs $(PAGE_MODULES) $< docs/book/img
-
-page-figures: $(B)/fairground.html $(B)/schedsim.wasm $(B)/schedsim ## tables of the page: bytes, sizes, speed, memory
-	$(Q)B=$(B) python3 -m pytest -q -s -p no:cacheprovider tests/sim/test_wasm.py tests/sim/test_page_speed.py
-
-.PHONY: page page-pictures page-figures

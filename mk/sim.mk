@@ -48,23 +48,8 @@ traits: $(B)/schedsim ## does a policy keep the promises of its table? SRC=mine.
 
 sim: $(B)/schedsim ## build the simulator: build/schedsim (docs/simulator.md)
 
+# The simulator's engine with the scheduler as a library (sim/README.md).
 $(B)/libfairsim.a: $(filter $(SIM)/sim/engine/% $(SIM)/sim/policy/% $(SIM)/sched/% $(SIM)/lib/%,$(SIM_OBJ))
 	@echo "  AR      $@"
 	$(Q)rm -f $@
 	$(Q)ar rcs $@ $^
-
-libfairsim: $(B)/libfairsim.a ## build the simulator's engine with the scheduler as a library (sim/README.md)
-
-bench-sim: $(B)/schedsim ## measure the simulator's speed at 1 to 4096 CPUs, and the cost of a pick as the queue grows
-	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/bench_sim.py
-
-bench-balance: $(B)/schedsim ## measure what balancing costs each CPU of machines with 64 to 4096: CPUS="64 1024"
-	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/balance_cost.py $(CPUS)
-
-digest: $(B)/schedsim ## print digests of all decisions, to show that a change changes none
-	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/digest.py $(SCHEDS)
-
-picture: $(B)/schedsim ## the README's pictures, drawn anew: docs/img/*.svg
-	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/picture.py
-
-.PHONY: picture digest plugin traits sim libfairsim bench-sim bench-balance

@@ -6,21 +6,22 @@ C_FILES = $(shell git ls-files -co --exclude-standard '*.c' '*.h')
 tidy: seam ## check the rules of the source that no compiler checks, sizes, generated pages, the seam
 	$(Q)$(PYTHON_TOOL) tools/scripts/tidy.py
 
-seam: $(call KOBJ,$(SCHED_C) $(LIB_C)) ## check that the scheduler asks its host only for what sched/host.h declares
+seam: $(call KOBJ,$(SCHED_C) $(LIB_C)) # check that the scheduler asks its host only for what sched/host.h declares
 	$(Q)$(PYTHON_TOOL) tools/scripts/nm_gate.py $^
 	$(Q)$(CROSS_COMPILE)ld -r -o $(B)/sched.o $^ && $(CROSS_COMPILE)nm -u $(B)/sched.o
 
 types: ## type-check the Python of tools/ and tests/model/ (mypy)
 	$(Q)$(PYTHON) -m mypy
 
-size: kernel ## print lines and bytes by directory, room and reading path; circles of files
-	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/size.py
-
 docs: image sim ## rewrite the pages made from the .def files, and what the sessions in all pages print
 	$(Q)$(PYTHON_TOOL) tools/scripts/gendocs.py
 	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/docblocks.py
 
+hooks: ## let git check each commit and its message before it is made
+	$(Q)git config core.hooksPath tools/hooks
+	$(Q)echo "git runs tools/hooks/ from now on; git config --unset core.hooksPath ends that"
+
 format: ## run clang-format on every C file
 	$(Q)clang-format -i $(C_FILES)
 
-.PHONY: tidy seam types size docs format
+.PHONY: seam

@@ -62,17 +62,11 @@ unit: $(UNIT_CHOSEN) ## run the unit tests of the scheduler and lib (cmocka, san
 	$(Q)$(if $(TEST),grep -q 'cmocka_unit_test($(TEST))' $(patsubst $(UNIT)/%,tests/unit/%.c,$^) || \
 		{ echo 'unit: no test is called $(TEST)' >&2; exit 1; }; export UNIT_TEST=$(TEST);) $(call run_each,$^)
 
-# PROP='--sched NAME --replay "..."', PROP="--seed N --ops N": see tests/prop/prop_sched.c.
+# ARGS='--sched NAME --replay "..."', ARGS="--seed N --ops N": see tests/prop/prop_sched.c.
 prop: $(PROP_BIN) ## run the property tests: random operations, with all invariants checked after each
-	$(Q)status=0; for t in $^; do $(UNIT_ENV) $$t $(PROP) || status=1; done; exit $$status
-
-golden: ## compare the golden numbers of the unit tests with the model's; GOLDEN=--write writes them
-	$(Q)$(PYTHON) tests/model/golden.py $(GOLDEN)
-
-judge: image sim ## judge 10^7 decisions of the simulator, 10^6 of the kernel: JUDGE="--sim N --kernel N"
-	$(Q)$(PYTHON) tests/model/campaign.py $(JUDGE)
+	$(Q)status=0; for t in $^; do $(UNIT_ENV) $$t $(ARGS) || status=1; done; exit $$status
 
 unit-programs: $(UNIT_BIN)
 prop-programs: $(PROP_BIN)
 
-.PHONY: unit prop golden judge unit-programs prop-programs
+.PHONY: unit-programs prop-programs

@@ -42,5 +42,3 @@ $(B)/session.wasm: $(SESSION_OBJ)
 	$(Q)$(SESSION_LD) -o $@ $^
 
 wasm: $(B)/schedsim.wasm $(B)/session.wasm ## the simulator as WebAssembly: build/schedsim.wasm, session.wasm
-
-.PHONY: wasm

@@ -6,9 +6,9 @@
 # packages and exits 1. When nothing is missing it says so in well under a second. It needs only a POSIX shell and,
 # to install, apt.
 #
-# With --compare it also fetches Debian's kernels 6.1, 6.12 and 7.2 into ${B:-build}/linux: make fidelity FRESH=1 boots
-# the first two, make bench FRESH=1 all three; and the trace-cmd of Debian 13 into ${B:-build}/trixie, with the
-# libraries it needs: a second judge of our traces.
+# With --compare it also fetches Debian's kernels 6.1, 6.12 and 7.2 into ${B:-build}/linux: make fidelity ARGS=--fresh
+# boots the first two, make bench ARGS=--fresh all three. It fetches the trace-cmd of Debian 13 into ${B:-build}/trixie,
+# too, with the libraries it needs: a second judge of our traces.
 #
 # Usage: sh tools/setup.sh [--compare]
 set -eu
@@ -273,7 +273,7 @@ if [ "${1:-}" = --compare ]; then
 		fail "could not fetch Debian's kernels and trace-cmd: that needs apt and deb.debian.org."
 	fetch_kernel_72 ||
 		say "no kernel 7.2: Debian's sid and forky have none any more, or another form of package. All else" \
-			"works; make bench FRESH=1 keeps the older figures of 7.2."
+			"works; make bench ARGS=--fresh keeps the older figures of 7.2."
 fi
 say "everything is there: QEMU $(qemu_version qemu-system-x86_64), $(gcc --version | sed 1q)." \
 	"Next: make run, make test."

@@ -6,6 +6,7 @@ the files of the kernel, the shell's view, and the tools on the host.
 """
 
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -13,6 +14,8 @@ import sys
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S
+
+from fairground.words import COMMANDS as WORDS, PROGRAMS
 
 DEBUG = "/sys/kernel/debug/sched"
 SYSCTL = "/proc/sys/kernel"
@@ -127,20 +130,60 @@ def test_a_trace_needs_a_place(out, text):
 
 
 @pytest.mark.parametrize("word, meant", [("smp=2", "smp: their names are in capitals; is SMP meant?"),
-                                         ("SMPP=4", "SMPP; is SMP meant?"), ("HOST=kernel", "HOST; is HOSTS meant?"),
-                                         ("XYZZY=1", "XYZZY (see make help)")])
+                                         ("SMPP=4", "SMPP; is SMP meant?"), ("TESTT=x", "TESTT; is TEST meant?"),
+                                         ("SHOW=1", "SHOW (see make settings; words of a command stand in ARGS=)")])
 def test_unknown_settings_are_said_with_the_nearest_name(word, meant):
     done = subprocess.run(["make", "-n", "run", word], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 2 and f"no setting is called {meant}" in done.stderr
 
 
-def test_make_help_has_every_setting_with_its_default():
-    text = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+def make(*words, **how):
+    return subprocess.run(["make", *words], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False, **how)
+
+
+def test_make_settings_has_every_setting_with_its_default():
+    text = make("settings").stdout
     assert re.search(r"^  HZ +100 250 1000 +250 +ticks per second$", text, re.MULTILINE)
-    used = subprocess.run("grep -ohE '[$][(](if )?[A-Z]+[)]' mk/*.mk | tr -dc 'A-Z\\n' | sort -u", shell=True, cwd=ROOT,
-                          capture_output=True, text=True, check=True).stdout.split()
-    given = {"RUNS", "SCRIPT", "SIZES", "LAYERS", "MUTANTS", "PROP", "GOLDEN", "SCHEDS", "IDS", "NAME"}
-    assert given <= set(used) and all(re.search(rf"^  {name} ", text, re.MULTILINE) for name in given)
+    sources = "".join(path.read_text(encoding="utf-8") for path in pathlib.Path(ROOT, "mk").glob("*.mk"))
+    assert {"ARGS", "TESTS", "TEST", "SRC"} <= set(re.findall(r"[$][(](?:if )?([A-Z]+)[)]", sources))
+    assert all(re.search(rf"^  {name} ", text, re.MULTILINE) for name in ("ARGS", "TESTS", "TEST", "SRC", "B", "OUT"))
+
+
+def test_make_help_fits_a_screen_and_has_every_word():
+    lines = make("help").stdout.splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 120
+    assert {*WORDS, *PROGRAMS} <= set(" ".join(lines).split())
+    assert {line.split()[0] for line in lines if re.match(r"[a-z]", line)} == set(
+        re.search(r"^TARGETS := ((?:.*\\\n)*.*)$", pathlib.Path(ROOT, "Makefile").read_text(encoding="utf-8"),
+                  re.MULTILINE)[1].replace("\\", "").split())
+
+
+def test_a_word_and_its_words_are_handed_on_as_they_are(tmp_path):
+    """And a make that the word starts does not take them for its own."""
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\n[ $3 = --check ] && exit\nprintf '%s\\n' \"$@\"\n"
+                      "env | grep -E '^(MAKEFLAGS|ARGS|MAKE|HZ)=' | sort\n"
+                      "make -s -f /dev/null --eval 'x:;@echo inner $(ARGS)' x\n", encoding="utf-8")
+    python.chmod(0o755)
+    done = make("decisions", f"PYTHON={python}", "HZ=100", "ARGS=run.json --task 'a b' --full")
+    assert done.stdout.splitlines()[2:] == ["--build", "build", "decisions", "run.json", "--task", "a b", "--full",
+                                            *sorted(["HZ=100", "MAKE=make", "MAKEFLAGS="]), "inner"], done.stdout
+
+
+@pytest.mark.parametrize("word, said", [("digset", "digset; is digest meant?"),
+                                        ("nosuchword", "nosuchword (fairground --h")])
+def test_unknown_words_are_said_with_the_nearest_one(word, said):
+    done = make(word)
+    assert done.returncode == 2 and f"fairground: no command is called {said}" in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 2 and not done.stdout
+
+
+@pytest.mark.parametrize("word", PROGRAMS)
+def test_the_words_of_developers_are_programs_that_are_there(word):
+    program, *words = PROGRAMS[word].words
+    assert program in ("python3", "node")
+    assert all(os.path.exists(os.path.join(ROOT, name)) for name in words if re.search(r"\.(py|mjs)$", name))
 
 
 @pytest.mark.parametrize("words, text", [
@@ -168,8 +211,8 @@ def test_a_mistyped_boot_parameter_is_said_with_the_nearest_name(boot):
 
 @pytest.mark.parametrize("command, environment, text", [
     ("trace", {"EVENTS": "foo:bar", "CMD": "true", "OUT": "/tmp/none.dat"}, "EVENTS=foo:bar: no event is called"),
-    ("repeat", {"RUNS": "0", "ICOUNT": "1", "CMD": "true"}, "RUNS=0: an integer from 2"),
-    ("gdb", {"SCRIPT": "/nosuch"}, "SCRIPT=/nosuch: there is no such file"),
+    ("repeat", {"RUNS": "0", "ICOUNT": "1", "CMD": "true"}, "--runs 0: an integer from 2"),
+    ("gdb", {"SCRIPT": "/nosuch"}, "--script /nosuch: there is no such file"),
 ])
 def test_values_that_would_make_a_run_mean_nothing(command, environment, text):
     words = {"repeat": ["--runs", environment.get("RUNS", "")], "gdb": ["--script", environment.get("SCRIPT", "")]}

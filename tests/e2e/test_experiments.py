@@ -41,11 +41,11 @@ def test_without_a_name_they_are_listed():
 
 
 @pytest.mark.parametrize("words, texts, message", [
-    (["x99"], {}, "NAME=x99: there is no such experiment, only big-little, race-or-pace, rt-pressure"),
+    (["x99"], {}, "x99: there is no such experiment, only big-little, race-or-pace, rt-pressure"),
     (["x11-perf-sched-latency", "--scheds", "fifo"], {}, "the experiment compares cfs, bore-cfs, eevdf"),
     (["x11-perf-sched-latency", "--scheds", "cfs"], {"HZ": "1000"}, "HZ=1000: the experiment requires HZ=250"),
     (["x11-perf-sched-latency", "--scheds", "cfs", "--seconds", "0"], {}, "at least 1"),
-    (["x11-perf-sched-latency", "--scheds", "cfs", "--hosts", "moon"], {}, "HOSTS=moon"),
+    (["x11-perf-sched-latency", "--scheds", "cfs", "--hosts", "moon"], {}, "--hosts moon"),
 ])
 def test_bad_input_is_one_sentence(words, texts, message):
     done = command(*words, **texts)
@@ -59,7 +59,7 @@ def test_turns_of_two_hogs(tmp_path):
     name = "x11-perf-sched-latency"
     done = command(name, "--scheds", "cfs", "--seconds", "1", "--out", str(tmp_path))
     assert done.returncode == 0, done.stdout + done.stderr
-    again = f"Again: make experiment NAME={name} SCHEDS=cfs SECS=1\n"
+    again = f"Again: make experiment ARGS='{name} --scheds cfs --seconds 1'\n"
     unjudged = "shown, not judged: the claims are about runs of 10 s, not of 1"
     for text in ("SEED=1", "HZ=250", "SMP=12", again, "--cost-tick", unjudged):
         assert text in done.stdout

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Each scenario card with a kernel part keeps its bounds, under one policy here (`make scenarios HOSTS=kernel`: all).
+"""Each scenario card with a kernel part keeps its bounds, under one policy here. `make scenarios ARGS="--host kernel"`
+tries all.
 """
 
 import os

@@ -10,6 +10,7 @@ Usage: golden.py            print a line for each block; exit 1 if a number diff
        golden.py --write    write the models' numbers into the tests
 """
 
+import argparse
 import pathlib
 import re
 import sys
@@ -403,8 +404,9 @@ def compare(block: Block, write: bool) -> list[str]:
 
 
 def main() -> None:
-    write, bad = sys.argv[1:] == ["--write"], 0
-    numbers = 0
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    parser.add_argument("--write", action="store_true", help="write the models' numbers into the tests")
+    write, bad, numbers = parser.parse_args().write, 0, 0
     for nr, block in enumerate(BLOCKS, 1):
         try:
             complaints = compare(block, write)

@@ -26,7 +26,7 @@ def test_target(target):
 
 
 def test_compile_commands():
-    check(MAKE, "compdb", "CHECK=1")
+    check(MAKE, "compdb", "ARGS=--check")
 
 
 @pytest.mark.parametrize("level", "13")

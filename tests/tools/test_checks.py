@@ -4,6 +4,7 @@
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -11,7 +12,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
-from fairground.base import edit
+from fairground.__main__ import make_parser
+from fairground.base import edit, names
+from fairground.words import COMMANDS, PROGRAMS
 from tests import conftest
 
 import changes
@@ -215,11 +218,37 @@ def test_tidy_tells_a_wrong_row(tmp_path, monkeypatch, old, new, words):
     assert found == [] if words is None else len(found) == 1 and words in found[0]
 
 
-PROGRAMS = sorted(path for path in (ROOT / "tools/scripts").iterdir()
+SETTING = r"[A-Z_]+=(?:\"[^\"]*\"|'[^']*'|[^\s`]*)"
+TYPED = re.compile(rf"(?:^ *(?:\$ )?|`|&& )make ((?:build/[\w./-]+|-j\d+|{SETTING}|[a-z][\w-]*| )+)", re.MULTILINE)
+BLOCK = re.compile(r"^```\n.*?^```$|^    .*$|`[^`]+`", re.MULTILINE | re.DOTALL)  # of a page: what a reader types
+PAGES = [path for path in tidy.repository_files() if path.suffix == ".md" and path.parts[0] != "tests"
+         and path.name != "CHANGELOG.md" and path.parts[:2] != ("docs", "adr")]
+
+
+def targets():
+    text = re.search(r"^TARGETS := ((?:.*\\\n)*.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)[1]
+    return {*text.replace("\\", "").split(), "unit-programs", "prop-programs", "seam"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=str)
+def test_what_a_page_tells_to_type_is_known(page, capsys):
+    """Targets, words and settings are there, and fairground takes the words of ARGS."""
+    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    for typed in TYPED.findall("\n".join(blocks)):
+        given = [word for word in shlex.split(typed) if not word.startswith("-j")]
+        settings = dict(word.split("=", 1) for word in given if "=" in word)
+        for word in given:
+            assert "=" in word or "/" in word or word in {*targets(), *COMMANDS, *PROGRAMS}, f"{word} of make {typed}"
+            if word in COMMANDS and settings.get("ARGS", "...") not in ("...", "--help"):
+                make_parser([word]).parse_args([word, *shlex.split(settings["ARGS"])])
+        assert not names.unknown(settings), f"make {typed}"
+
+
+SCRIPTS = sorted(path for path in (ROOT / "tools/scripts").iterdir()
                   if path.suffix == ".sh" or path.suffix == ".py" and '\nif __name__ == "__main__"' in path.read_text())
 
 
-@pytest.mark.parametrize("path", [*PROGRAMS, ROOT / "tools/setup.sh"], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*SCRIPTS, ROOT / "tools/setup.sh"], ids=lambda path: path.name)
 def test_help_is_printed_and_nothing_else_done(path, tmp_path):
     """In an empty directory, where a program that does its work would fail or leave something."""
     words = ["sh" if path.suffix == ".sh" else sys.executable, str(path), "--help"]

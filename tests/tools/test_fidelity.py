@@ -141,7 +141,7 @@ def test_a_changed_command_has_no_figure_of_linux(tmp_path):
     fidelity.keep(kept, fidelity.figures_of(runs), [case], {"version": "Linux version 6.1"}, "digest")
     assert fidelity.kept(kept, [case])[case.name]["hog.slices"] == [12.5, 123456]
     kept.write_text(kept.read_text().replace("hog:n=2", "hog:n=3"))
-    with pytest.raises(Missing, match="FRESH=1"):
+    with pytest.raises(Missing, match="ARGS=--fresh"):
         fidelity.kept(kept, [case])
 
 
@@ -168,10 +168,10 @@ def run_tool(*words):
 
 @pytest.mark.parametrize("words, status, says", [
     (("fidelity", "--fresh"), 1, "sh tools/setup.sh --compare fetches it"),
-    (("fidelity", "--fresh", "--fast"), 2, "without FAST=1"),
+    (("fidelity", "--fresh", "--fast"), 2, "without --fast"),
     (("fidelity", "--scheds", "bore"), 2, "Linux has no other"),
     (("fidelity", "nothing"), 2, "there is no such case"),
-    (("first-difference", "cfs"), 2, "SIDES="),
+    (("first-difference", "cfs"), 2, "two sides are expected"),
     (("first-difference", "cfs", "eevdf"), 2, 'CMD="..." is missing'),
     (("first-difference", "cfs", "linux-5.4", "--cmd", "x"), 2, "linux-6.1 or linux-6.12 is expected"),
     (("first-difference", "cfs", "linux-6.1", "--cmd", "x"), 1, "sh tools/setup.sh --compare fetches it")])

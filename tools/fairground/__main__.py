@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from types import FrameType, ModuleType
 from typing import Any
 
-from . import result
-from .base import tree
+from . import developer, result
+from .base import names, tree
 from .base.errors import InputError
 from .base.expect import Missing
 from .base.printable import printable
@@ -21,25 +21,13 @@ from .base.settings import PARSERS, UsageError, from_environment
 from .command_examples import add_examples, leaves
 from .machine.machine import STATUS_NOT_STARTED, STATUS_PANIC, STATUS_TIMEOUT, stop_all
 from .machine.qemu import QemuError
+from .words import COMMANDS, PROGRAMS
 
-# Each is a module with main(settings, arguments), whose first line of documentation is the command's help, and with
-# options(parser) if it has options. Only the one that runs is loaded.
-COMMANDS = {
-    "run": "machine.run", "bench": "machine.bench", "bench-smp": "machine.bench_smp", "trace": "trace.trace",
-    "top": "trace.top", "repeat": "machine.repeat", "gdb": "machine.gdb", "latency": "trace.latency",
-    "timehist": "trace.timehist", "map": "trace.switch_map", "stat": "trace.stat", "profile": "machine.profile",
-    "experiment": "study.experiment", "experiments": "study.all_experiments", "compare": "study.compare",
-    "sweep": "study.sweep", "agreement": "judge.agreement", "scenarios": "judge.scenarios",
-    "decisions": "decisions.decision_report",
-    "graph": "pictures.graph", "convert": "trace.convert", "fidelity": "judge.fidelity",
-    "first-difference": "judge.first_difference", "report": "pictures.report", "lab": "lab.command",
-    "completion": "completion",
-}
 # They need no machine of the user's.
-READERS = ("timehist", "map", "decisions", "graph", "convert", "report", "lab", "completion")
+READERS = ("timehist", "map", "decisions", "graph", "convert", "report", "lab", "settings", "completion")
 # These print no object of rows with --json.
 NO_OBJECT = {
-    "gdb": "it is a session", "completion": "it prints what a shell runs",
+    "gdb": "it is a session", "completion": "it prints what a shell runs", "settings": "it is a text for people",
     "lab": "grade --json FILE has the form of Gradescope, class --csv FILE that of a table",
     "top": "it prints a line of JSON for each look, and does not know the last one before the machine ends",
     "decisions": "lines of JSON, for files of any length: decisions.md",
@@ -71,28 +59,41 @@ def add_command(command: str, sub: argparse.ArgumentParser) -> None:
             result.option(leaf)
 
 
-def make_parser(wanted: Collection[str] = COMMANDS) -> argparse.ArgumentParser:
-    """The parser of the commands @wanted, with examples."""
+def make_parser(commands_wanted: Collection[str] = COMMANDS) -> argparse.ArgumentParser:
+    """The parser of these commands, with examples."""
     statuses = "\n".join(f"  {number:<4} {meaning}" for number, meaning in STATUSES.items())
     parser = argparse.ArgumentParser(prog="fairground", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
-                                     epilog=f"exit status:\n{statuses}\n  {MORE_STATUSES}")
+                                     epilog=f"for those who work on the project:\n{developer.help_text()}\n\n"
+                                            f"exit status:\n{statuses}\n  {MORE_STATUSES}")
     parser.add_argument("--build", default=tree.build(), help="build directory; default: $B or build")
     parser.add_argument("--version", action="version", version=f"fairground {tree.version()}")
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in wanted:
+    for name in commands_wanted:
         what = (module_of(name).main.__doc__ or "").splitlines()[0]
         add_command(name, commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}."))
     add_examples(parser)
     return parser
 
 
-def first_command(words: Sequence[str]) -> Collection[str]:
-    """The command that @words name, alone; all commands if the first word that could be one is none."""
-    rest = list(words)
-    while rest and rest[0].startswith("-"):
-        del rest[:2 if rest[0] == "--build" else 1]
-    return rest[:1] if rest and rest[0] in COMMANDS and "_ARGCOMPLETE" not in os.environ else COMMANDS
+def options_first(words: Sequence[str]) -> int:
+    """How many of @words come before the one that says what is to be done."""
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        at += 2 if words[at] == "--build" else 1
+    return at
+
+
+def wanted(words: Sequence[str]) -> Collection[str]:
+    """The command that @words name, alone; all commands if they name none. Raises UsageError for another word."""
+    at = options_first(words)
+    if at >= len(words) or "_ARGCOMPLETE" in os.environ:
+        return COMMANDS
+    if words[at] in COMMANDS:
+        return words[at:at + 1]
+    meant = names.nearest(words[at], [*COMMANDS, *PROGRAMS])
+    raise UsageError(f"no command is called {words[at]}" + (f"; is {meant} meant?" if meant else "")
+                     + " (fairground --help, make help)")
 
 
 def check_place(command: str) -> None:
@@ -156,19 +157,32 @@ def checked_output() -> Iterator[None]:
         sys.stdout = usual
 
 
-def main(words: list[str] | None = None) -> int:
-    """Run one command; returns its status. Any thread may call it: signals are not touched."""
-    words = sys.argv[1:] if words is None else words
-    parser = make_parser(first_command(words))
+def run_command(words: Sequence[str]) -> int:
+    """Run one command; returns its status."""
+    parser = make_parser(wanted(words))
     if "_ARGCOMPLETE" in os.environ:
         module_of("completion").complete(parser)
     arguments = parser.parse_args(words)
+    check_place(arguments.command)
+    settings = from_environment({name: getattr(arguments, name, None) for name in PARSERS}, build=arguments.build)
+    as_object = arguments.command not in NO_OBJECT and arguments.json
+    with result.only_object(as_object, words):
+        return int(module_of(arguments.command).main(settings, arguments))
+
+
+def run_program(words: Sequence[str], at: int) -> int:
+    """Run the program of the developer's word that is the one @at of @words; returns its status."""
+    parser = argparse.ArgumentParser(prog="fairground")
+    parser.add_argument("--build", default=tree.build())
+    return developer.run(words[at], words[at + 1:], parser.parse_args(words[:at]).build)
+
+
+def main(words: list[str] | None = None) -> int:
+    """Run one command or program; returns its status. Any thread may call it: signals are not touched."""
+    words = sys.argv[1:] if words is None else words
+    at = options_first(words)
     try:
-        check_place(arguments.command)
-        settings = from_environment({name: getattr(arguments, name, None) for name in PARSERS}, build=arguments.build)
-        wanted = arguments.command not in NO_OBJECT and arguments.json
-        with result.only_object(wanted, words):
-            return int(module_of(arguments.command).main(settings, arguments))
+        return run_program(words, at) if words[at:] and words[at] in PROGRAMS else run_command(words)
     except InputError as error:
         print(f"fairground: {printable(str(error))}", file=sys.stderr)
         return 2

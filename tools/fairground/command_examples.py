@@ -52,6 +52,7 @@ EXAMPLES: dict[str, tuple[tuple[str, str], ...]] = {
     "lab class": (("--lab 5 --seed 4711 --csv grades.csv submissions", "a line for each student"),),
     "lab export": (("--lab 5 submissions sources", "for tools that look for copies"),),
     "lab check": (("--lab 5", "the reference and every wrong solution of one lab"),),
+    "settings": (("", "every setting, with its values and default"),),
     "completion": (("", "in ~/.bashrc: eval \"$(fairground completion)\""),),
 }
 

@@ -80,10 +80,10 @@ def main() -> None:
     build = os.environ.get("B", "build")
     if not all(word.isdigit() and int(word) in MACHINES for word in words):
         sys.exit(f"balance_cost: {' '.join(words)}: no such machine\n"
-                 "usage: make bench-balance [CPUS=\"64 256 1024 4096\"]")
+                 "usage: make bench-balance [ARGS=\"64 256 1024 4096\"]")
     print(f"simulator of {commit()}; HZ {HZ}, cfs, seed 1; for each CPU and tick; loads: "
           "half of the CPUs idle, 3 tasks for 2 CPUs,\nsleepers that want all CPUs; again: make bench-balance"
-          + (f" CPUS=\"{' '.join(words)}\"" if words else "") + "\n"
+          + (f" ARGS=\"{' '.join(words)}\"" if words else "") + "\n"
           f"{'':<17}{'runqueues looked at by ticks':>30}{'instructions of ticks':>22}{'newly idle':>11}\n"
           f"{'CPUs':>5}  {'topology':<10}{'half idle':>10}{'crowded':>10}{'churn':>10}"
           f"{'half idle':>11}{'crowded':>11}{'churn':>11}")

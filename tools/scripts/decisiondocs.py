@@ -154,11 +154,11 @@ decision has no candidates. Kernel and simulator make the same records, because 
 ## Reading
 
     PYTHONPATH=tools python3 -m fairground decisions run.json          # a line for each decision
-    make decisions FILE=run.json SHOW="--full --task hog --limit 3"    # with the table of its candidates
-    make decisions FILE=run.dat SHOW="--kind pick,tick --cpu 0 --from 500ms --to 1.5s"
-    make decisions FILE=run.dat SHOW="--stats"                         # how often each rule decided
-    make decisions SHOW="--diff kernel.dat simulator.json --task hog"  # the first difference
-    make decisions SHOW="--diff a.bin b.bin --kinds all"               # the same, of decisions of all kinds
+    make decisions ARGS="run.json --full --task hog --limit 3"         # with the table of its candidates
+    make decisions ARGS="run.dat --kind pick,tick --cpu 0 --from 500ms --to 1.5s"
+    make decisions ARGS="run.dat --stats"                              # how often each rule decided
+    make decisions ARGS="--diff kernel.dat simulator.json --task hog"  # the first difference
+    make decisions ARGS="--diff a.bin b.bin --kinds all"               # the same, of decisions of all kinds
 
 | option | only decisions |
 | --- | --- |
@@ -249,9 +249,9 @@ A fair task that wakes up, starts or calls exec is given a CPU. The record `sele
 the one near which it was aimed, the answer, and by which rules; before it comes a row for each CPU that there was.
 Nothing is recorded for a task that may run on one CPU only.
 
-    make decisions FILE=run.json SHOW="--kind select"                     # a line for each
-    make decisions FILE=run.dat SHOW="--kind select --full --task hog"    # with the table of CPUs
-    make decisions FILE=run.dat SHOW="--kind select --stats"              # how often each rule decided
+    make decisions ARGS="run.json --kind select"                          # a line for each
+    make decisions ARGS="run.dat --kind select --full --task hog"         # with the table of CPUs
+    make decisions ARGS="run.dat --kind select --stats"                   # how often each rule decided
 
 In JSON such a line has `kind` "select", the fields below, and `cpus`, a list of objects with `nr` and the fields of a
 CPU. In a trace.dat the rows are events `sched_decision_cpu`, followed by one `sched_decision_select`. Python reads
@@ -306,10 +306,10 @@ it, and by which rule. Before it come rows, each with the numbers as the pass re
 domain, and each task that moved or was passed over. Where affinity pins all tasks of the busiest runqueue the pass goes
 on without it, and each such round has its own record.
 
-    make decisions FILE=run.json SHOW="--kind balance"                      # a line for each
-    make decisions FILE=run.dat SHOW="--kind balance --full --task hog --limit 3"    # with parts, runqueues and tasks
-    make decisions FILE=run.dat SHOW="--outcome failed --cpu 2"
-    make decisions FILE=run.dat SHOW="--kind balance --stats"               # how often each rule decided
+    make decisions ARGS="run.json --kind balance"                           # a line for each
+    make decisions ARGS="run.dat --kind balance --full --task hog --limit 3"         # with parts, runqueues and tasks
+    make decisions ARGS="run.dat --outcome failed --cpu 2"
+    make decisions ARGS="run.dat --kind balance --stats"                    # how often each rule decided
 
 In JSON such a line has `kind` "balance", the fields below, and `runqueues`, `parts` and `tasks`, lists of objects with
 `nr` and their fields. In a trace.dat the rows are events `sched_decision_runqueue`, `sched_decision_part` and
@@ -372,8 +372,8 @@ fair policy: `active` says which classes had a task when this one was asked.
 
 `fairground decisions` prints these among the others, by their act and their policy:
 
-    make decisions FILE=run.json SHOW="--policy rr --kind tick,pick"
-    make decisions FILE=run.dat SHOW="--policy deadline --kind throttle,replenish --full"
+    make decisions ARGS="run.json --policy rr --kind tick,pick"
+    make decisions ARGS="run.dat --policy deadline --kind throttle,replenish --full"
 
 In JSON such a line has `kind` "class", the fields below, and two lists of objects with `nr`: `tasks`, the queue, and
 `cpus`, where one is chosen. In a trace.dat the rows are events `sched_decision_task` and `sched_decision_level`,
@@ -416,8 +416,8 @@ which tells what the group's queue on a CPU used, nothing is missing.
 
 `fairground decisions` prints these among the others, with the policy `quota` and the act as the kind:
 
-    make decisions FILE=run.json SHOW="--policy quota --group 1"
-    make decisions FILE=run.dat SHOW="--policy quota --kind throttle,unthrottle,refill --full"
+    make decisions ARGS="run.json --policy quota --group 1"
+    make decisions ARGS="run.dat --policy quota --kind throttle,unthrottle,refill --full"
 
 In JSON such a line has `kind` "quota" or "pool" and the fields below; in a trace.dat the events are
 `sched_decision_quota` and `sched_decision_pool`. Python reads them with

@@ -104,15 +104,14 @@ def main() -> int:
     # Each machine of a run takes the next seed, so seeds that are OPS apart share none.
     seeds = [options.seed + number * options.ops for number in range(options.seeds)]
     runs = [(policy, seed) for seed in seeds for policy in options.scheds]
-    names = " ".join(options.scheds)
-    print(f'make explore SEED={options.seed} SEEDS={options.seeds} OPS={options.ops} SCHEDS="{names}"\n1..{len(runs)}',
-          flush=True)
+    print(f'make explore ARGS="--seed {options.seed} --seeds {options.seeds} --ops {options.ops} '
+          f'--scheds {",".join(options.scheds)}"\n1..{len(runs)}', flush=True)
     try:
         failures = run_all(keep_program(), runs, options.ops)
     except OSError as error:
         sys.exit(f"explore.py: {error}")
     except KeyboardInterrupt:
-        print("stopped; the same SEED goes on from here")
+        print("stopped; the same --seed goes on from here")
         return 130
     print(f"{len(runs) - failures} of {len(runs)} runs of {options.ops} operations kept every invariant")
     return failures != 0

@@ -1,13 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every name that a user may set: the settings of make, and the boot parameters. The one table of each; make help
+"""Every name that a user may set: the settings of make, and the boot parameters. The one table of each; `make settings`
 prints the first.
 
-As a program it prints the table, with --student what a lab needs of it;
 `python3 -m fairground.base.names --check SMPP OUT` says which names are no settings.
 """
 
 import difflib
-import os
 import re
 import sys
 from collections.abc import Collection
@@ -28,7 +26,7 @@ SETTINGS = (
         ("CPU", "QEMU's -cpu", "max", "the processor's model"),
         ("ICOUNT", "0 1", "0", "1: time counts instructions, and runs repeat to the bit"),
         ("SHIFT", "0..10", "0", "under ICOUNT=1 an instruction takes 2^SHIFT ns: long runs take less of the host"),
-        ("SEED", "a number", "1", "the only source of randomness; explore: the first (the time)"),
+        ("SEED", "a number", "1", "the only source of randomness"),
         ("BOOT", "pvh iso", "pvh", "the loader: QEMU's own, or GRUB from a CD"),
         ("KVM", "auto 0 1", "auto", "hardware virtualization"),
         ("APPEND", "words", "", "more boot parameters: docs/parameters.md"),
@@ -37,44 +35,13 @@ SETTINGS = (
         ("ROOT", "DIR or archive", "", "a tree that is laid over the guest's root directory: tar or cpio"),
         ("TIMEOUT", "seconds", "600", "of the host, after which the run has failed"),
     )),
-    ("one target each", (
+    ("one word each", (
+        ("ARGS", "words", "", "what stands behind a word of fairground, and behind test and prop"),
         ("OUT", "FILE", "trace.dat", "trace, latency, timehist, map: the trace file"),
         ("EVENTS", "SYSTEM:EVENT ...", "no charges, decisions", "trace: what is recorded"),
-        ("FILE", "FILE", "", "decisions: JSON lines or a trace.dat; graph: one or several; stat: a trace; sweep: grid"),
-        ("SHOW", "options", "", "decisions: filters, --full, --stats, --diff A B; graph, profile: theirs"),
-        ("KIND", "a kind", "", "graph: which picture (docs/pictures.md)"),
-        ("MONITOR", "FILE", "", "run: keeps the memory in this file, for fairground top --attach FILE"),
-        ("RUNS", "2..1000", "3", "repeat: how many runs must agree"),
-        ("SCRIPT", "FILE", "", "gdb: a script instead of a session"),
-        ("SIZES", "CPUs ...", "1 2 4 8 16", "bench-smp: sizes of machines"),
-        ("CPUS", "CPUs ...", "64 ... 4096", "bench-balance: sizes of machines"),
-        ("NAME", "an experiment", "", "experiment: which one; none lists them"),
-        ("NAMES", "experiments", "all", "experiments: which ones"),
-        ("SCHEDS", "policies", "all", "experiment, agreement, scenarios, explore, fidelity: which ones"),
-        ("HOSTS", "kernel,simulator", "both", "experiment(s), scenarios: where they run; scenarios: one, simulator"),
-        ("SECS", "seconds", "", "experiment(s): how long the workload runs"),
-        ("IDS", "F-01 ...", "all", "scenarios: which cards"),
-        ("ROWS", "cases", "all", "fidelity: which cases of tests/fidelity/rows.toml"),
-        ("FAST", "0 1", "0", "fidelity: 1: only the part that the nightly tests check"),
-        ("FRESH", "0 1", "0", "fidelity, bench: 1: boot Linux too and keep its figures"),
-        ("SIDES", "cfs linux-6.1", "", "first-difference: two of the policies, linux-6.1, linux-6.12"),
-        ("SRC", "FILE.c", "", "plugin: the policy's source"),
-        ("LAYERS", "unit prop ...", "all", "test: which layers"),
-        ("MUTANTS", "names, options", "all", "mutants: which seeded bugs"),
-        ("N", "1...", "100", "mutate: how many mutations of sched/; SEED: which; JOBS: at a time"),
-        ("JOBS", "1...", "CPUs", "mutate: how many programs at a time"),
-        ("MUTATE", "options", "", "mutate: --only TEXT, --layers NAME, --list, --page"),
-        ("PROP", "options", "", "prop: of the property tests"),
+        ("SRC", "FILE.c", "", "plugin, traits: the policy's source"),
         ("TESTS", "cfs pelt ...", "all", "unit: which programs of tests/unit"),
         ("TEST", "a test", "all", "unit: which one of TESTS"),
-        ("SEEDS", "1..20", "", "experiment(s), compare, stat, sweep: a run of each; explore: how many"),
-        ("OPS", "1..", "100000", "explore: random operations from each seed"),
-        ("NN", "1..", "the hand-out's", "lab: the number of a lab (labs/README.md)"),
-        ("TIERS", "unit,simulator", "all", "lab: parts of the grade"),
-        ("GRADE_SEED", "a number", "1", "lab: other runs of the same kind"),
-        ("GOLDEN", "--write", "", "golden: write the numbers instead of comparing them"),
-        ("JUDGE", "options", "", "judge: --sim N, --kernel N, --policies P"),
-        ("CHECK", "1", "", "compdb: try clangd in every room"),
     )),
     ("the build", (
         ("POLICIES", "FILE.c ...", "", "policies to build in, beside those of sched/fair/policies.def"),
@@ -90,9 +57,10 @@ SETTINGS = (
         ("V", "0 1", "0", "1: print commands"),
     )),
 )
-# The settings that `make help` lists in a student's hand-out.
-STUDENT = {"SMP", "SCHED", "HZ", "ICOUNT", "SEED", "CMD", "APPEND", "TIMEOUT", "OUT", "EVENTS", "FILE", "SHOW", "SRC",
-           "TESTS", "TEST", "TIERS", "GRADE_SEED", "DEBUG", "V"}
+# The settings, and the words of fairground, that `make help` lists in a student's hand-out.
+STUDENT = {"SMP", "SCHED", "HZ", "ICOUNT", "SEED", "CMD", "APPEND", "TIMEOUT", "OUT", "EVENTS", "ARGS", "SRC", "TESTS",
+           "TEST", "DEBUG", "V"}
+STUDENT_WORDS = ("lab", "run", "trace", "decisions", "convert", "gdb", "settings")
 # What make and the scripts pass to each other; not for people.
 PASSED_ON = {"FAIRGROUND_COMMIT", "MAKE", "MAKEFLAGS", "CFLAGS", "Q", "CSTD", "WARN", "SIM_CPUS", "OPT", "KCC"}
 
@@ -125,12 +93,12 @@ def unknown(given: Collection[str]) -> list[str]:
         known = nearest(name, settings())
         capitals = ": their names are in capitals" if any(c.islower() for c in name) else ""
         sentences.append(f"no setting is called {name}{capitals}" + (f"; is {known} meant?" if known else "")
-                         + " (see make help)")
+                         + " (see make settings; words of a command stand in ARGS=)")
     return sentences
 
 
 def table(names: Collection[str]) -> str:
-    """The settings of @names, as make help prints them."""
+    """The settings of @names, as make settings prints them."""
     lines = []
     for title, rows in SETTINGS:
         lines.append(f"\nSettings, NAME=value: {title}")
@@ -139,16 +107,5 @@ def table(names: Collection[str]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    try:
-        if sys.argv[1:2] == ["--check"]:
-            print("; ".join(unknown(sys.argv[2:])))
-        else:
-            print(table(STUDENT if sys.argv[1:] == ["--student"] else settings()))
-        sys.stdout.flush()
-    except BrokenPipeError:  # the reader has seen enough: `make help | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest when it ends
-
-
 if __name__ == "__main__":
-    main()
+    print("; ".join(unknown(sys.argv[2:])))

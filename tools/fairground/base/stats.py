@@ -59,13 +59,13 @@ def parse_seeds(text: str) -> list[int]:
         low = as_number(first, 1, LAST_SEED)
         high = as_number(last, 1, LAST_SEED) if dots else low
         if low is None or high is None or high < low:
-            raise UsageError(f"SEEDS={shortened(text)}: numbers and ranges are expected, as 1..20 or 1,5,9, of numbers "
-                             f"from 1 to {LAST_SEED}")
+            raise UsageError(f"--seeds {shortened(text)}: numbers and ranges are expected, as 1..20 or 1,5,9, of "
+                             f"numbers from 1 to {LAST_SEED}")
         if len(found) + high - low >= MOST_SEEDS:
-            raise UsageError(f"SEEDS={shortened(text)}: at most {MOST_SEEDS} seeds are expected")
+            raise UsageError(f"--seeds {shortened(text)}: at most {MOST_SEEDS} seeds are expected")
         found += range(low, high + 1)
     if not found or len(set(found)) != len(found):
-        raise UsageError(f"SEEDS={shortened(text)}: different numbers are expected, at least one")
+        raise UsageError(f"--seeds {shortened(text)}: different numbers are expected, at least one")
     return found
 
 

@@ -48,7 +48,7 @@ def script(x: Experiment, case: str, seconds: int) -> str:
 def verbatim(x: Experiment, seconds: int) -> str:
     """The published script."""
     if seconds != x.seconds:
-        raise UsageError(f"SECS={seconds}: the script says {x.seconds}, and it is run unchanged")
+        raise UsageError(f"--seconds {seconds}: the script says {x.seconds}, and it is run unchanged")
     return (FOLDER.parent / "examples/fdl.sh").read_text(encoding="utf-8")
 
 

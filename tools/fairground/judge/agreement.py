@@ -451,9 +451,9 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
                 raise UsageError(f"{name}: there is no such {what}, only {', '.join(known)}")
     directory = os.path.join(settings.build, "agreement")
     os.makedirs(directory, exist_ok=True)
-    chosen = f" SCHEDS={arguments.scheds}" if tuple(scheds) != tuple(SCHEDULERS) else ""
+    chosen = f"--scheds {arguments.scheds}" if tuple(scheds) != tuple(SCHEDULERS) else ""
     print(f"Fairground {commit()}: HZ=250 SMP=2 SEED={settings.seed} ICOUNT=1; Again: "
-          f"{settings.repeat('agreement')}{chosen}")
+          f"{settings.repeat('agreement', args=chosen)}")
     found: list[dict[str, Any]] = []
     try:
         for sched in scheds:

@@ -2,7 +2,7 @@
 """The same programs here and on Debian's kernels, figure by figure: make fidelity (docs/fidelity.md).
 
 tests/fidelity/rows.toml has the cases. Each is a command, and its rows are figures that the command prints. Linux's are
-kept in tests/fidelity/linux-*.toml; with FRESH=1 its kernel boots too, from the same initramfs in the same machine.
+kept in tests/fidelity/linux-*.toml; with --fresh its kernel boots too, from the same initramfs in the same machine.
 explained.toml there has the rows that differ, and how far they may.
 
 A figure may depend on the phase in which a case meets ticks and balancing, on either kernel. So each kernel is booted
@@ -264,7 +264,7 @@ def keep(path: pathlib.Path, figures: Figures, cases: Sequence[Case], about: Map
     """Write to @path Linux's figures of those of @cases that were measured, with the digest of the program that did it:
     those that are rows, or all. The figures of other cases stay if they are of the same kernel."""
     lines = ["# SPDX-License-Identifier: GPL-2.0-only",
-             "# Figures of Debian's kernel, written by make fidelity FRESH=1 (docs/fidelity.md)."]
+             "# Figures of Debian's kernel, written by make fidelity ARGS=--fresh (docs/fidelity.md)."]
     lines += [f"{name} = {json.dumps(value)}" for name, value in about.items()]
     older = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if older.get("version") != about["version"]:
@@ -304,7 +304,7 @@ def keep_later(build: str, arguments: argparse.Namespace) -> None:
 
 def kept(path: pathlib.Path, cases: Sequence[Case]) -> dict[str, Any]:
     """What @path has for @cases. Raises Missing if there is nothing, or only of another command."""
-    again = "make fidelity FRESH=1 measures Linux anew"
+    again = "make fidelity ARGS=--fresh measures Linux anew"
     if not path.exists():
         raise Missing(f"{os.path.relpath(path, ROOT)} is missing: {again}")
     data = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -401,7 +401,7 @@ def chosen(sched: str, arguments: argparse.Namespace) -> list[Case]:
     unknown = set(arguments.cases) - {case.name for case in cases} - \
         {case.name for other in KERNELS for case in load_cases(other)}
     if unknown:
-        raise UsageError(f"ROWS={sorted(unknown)[0]}: there is no such case in tests/fidelity/rows.toml")
+        raise UsageError(f"{sorted(unknown)[0]}: there is no such case in tests/fidelity/rows.toml")
     return [case for case in cases if (case.fast or not arguments.fast)
             and (not arguments.cases or case.name in arguments.cases)]
 
@@ -411,9 +411,9 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     scheds = arguments.scheds.split(",")
     for sched in scheds:
         if sched not in KERNELS:
-            raise UsageError(f"SCHEDS={sched}: {' or '.join(KERNELS)} is expected: Linux has no other")
+            raise UsageError(f"--scheds {sched}: {' or '.join(KERNELS)} is expected: Linux has no other")
     if arguments.fresh and arguments.fast:
-        raise UsageError("FRESH=1 keeps figures of five boots: without FAST=1")
+        raise UsageError("--fresh keeps figures of five boots: without --fast")
     table, runs = [], FAST_RUNS if arguments.fast else RUNS
     for sched in scheds:
         cases = chosen(sched, arguments)

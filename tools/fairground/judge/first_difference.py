@@ -272,7 +272,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """show the first switch that two policies, or ours and Linux, decide differently"""
     if len(arguments.sides) != 2:
-        raise UsageError('SIDES="cfs linux-6.1" is expected: two policies, or one and a Linux')
+        raise UsageError("two sides are expected, as cfs linux-6.1: two policies, or one and a Linux")
     if not settings.cmd:
         raise UsageError('CMD="..." is missing: what both sides run')
     machines = [settings_of(name, settings) for name in arguments.sides]

@@ -37,6 +37,7 @@ import argparse
 import json
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 import tomllib
@@ -320,11 +321,11 @@ def scenarios(build: str, ids: Sequence[str], host: str, scheds: Sequence[str], 
                 found.append(row)
                 print(line_of(len(found), row), flush=True)
             progress.step()
-    chosen = f"{' IDS=' + repr(' '.join(ids)) if ids else ''}{' SCHEDS=' + ','.join(scheds) if scheds else ''}"
+    again = shlex.quote(" ".join([*ids, "--host", host, *(["--scheds", ",".join(scheds)] if scheds else [])]))
     failed = sum(not row["pass"] for row in found)
     head: Card = {**dict.fromkeys(result.HEAD), "commit": commit(), "sched": ",".join(scheds or known)}
     result.tell([f"1..{len(found)}", f"# {len(found) - failed} passed, {failed} failed; again: "
-                 f"make scenarios HOSTS={host}{chosen}"], head, found, host=host)
+                 f"make scenarios ARGS={again}"], head, found, host=host)
     return 1 if failed or not found else 0
 
 

@@ -5,8 +5,8 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-READ = ("README.md", "labs", "sched", "sim", "lib", "kernel", "arch", "user", "examples", "mk/lab.mk", "tests/unit",
-        "tests/oracle", "tests/model", "tests/guest")
+READ = ("README.md", "labs", "sched", "sim", "lib", "kernel", "arch", "user", "examples", "mk/commands.mk",
+        "tests/unit", "tests/oracle", "tests/model", "tests/guest")
 BROWSER = re.compile(r"_wasi\.[ch]$")  # parts of the page for browsers, of which a hand-out has no other
 KINDS = {".md", ".toml", ".c", ".h", ".S", ".def", ".py", ".mk"}
 PATH = re.compile(r"(?<![\w./-])((?:docs|labs|tests|examples|experiments|web|tools|sched|sim|lib|mk)"

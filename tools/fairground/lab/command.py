@@ -29,7 +29,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("number", metavar="NN")
     one.add_argument("directory", metavar="DIR", help="an empty directory, or one that is not there yet")
     one = commands.add_parser("grade", help="grade a submission: a tree, some files or an archive")
-    one.add_argument("directory", metavar="DIR|ARCHIVE", nargs="?")
+    one.add_argument("directory", metavar="DIR|ARCHIVE", nargs="?", help="default: this tree")
     one.add_argument("--wrong", metavar="NAME", help="instead: a wrong solution of labs/*/wrong.toml")
     one.add_argument("--lab", metavar="NN", help="default: what the hand-out says")
     one.add_argument("--records", metavar="DIR",
@@ -108,9 +108,9 @@ def _compared(lab: Lab, records: pathlib.Path, workshop: "Workshop", seed: int) 
 def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
     from . import grade, submission  # with the judges of tests/model, which no other command needs
     from .workshop import Workshop
-    if bool(arguments.directory) == bool(arguments.wrong):
+    if arguments.directory and arguments.wrong:
         raise UsageError("lab grade: either DIR|ARCHIVE or --wrong NAME")
-    directory = pathlib.Path(arguments.directory) if arguments.directory else None
+    directory = None if arguments.wrong else pathlib.Path(arguments.directory or ".")
     lab = find(_number_of(directory, arguments.lab))
     wrong = submission.wrong_code(lab, wrong_solution(lab, arguments.wrong)) if arguments.wrong else {}
     chosen, out = _tiers(arguments.tiers), _checked(arguments.json)

@@ -35,13 +35,13 @@ START = """# Lab {lab.number}, {lab.title}
 Begin with [labs/{lab.directory.name}/README.md](labs/{lab.directory.name}/README.md). The words of the field are in
 [docs/glossary.md](docs/glossary.md), the simulator's columns in [docs/simulator.md](docs/simulator.md).
 
-    sh tools/setup.sh                     # install what is missing (Debian, Ubuntu), or say what to install
-    make lab                              # grade what you wrote; it builds what it needs in a tree of its own
-    make lab TIERS=unit,simulator         # the fast part
-    make sim                              # build the simulator, build/schedsim
-    make unit TESTS=NAME TEST=NAME        # one unit test, as the grade names it
-    make run CMD="..."                    # boot the machine and run something
-    make help                             # the rest
+    sh tools/setup.sh                              # install what is missing (Debian, Ubuntu), or say what to install
+    make lab                                       # grade what you wrote; it builds in a tree of its own
+    make lab ARGS="grade --tiers unit,simulator"   # the fast part
+    make sim                                       # build the simulator, build/schedsim
+    make unit TESTS=NAME TEST=NAME                 # one unit test, as the grade names it
+    make run CMD="..."                             # boot the machine and run something
+    make help                                      # the rest
 """
 
 

@@ -135,7 +135,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """print what operations cost under cfs and eevdf, beside Linux; with CMD="bench NAME...", these only"""
     if arguments.fresh and settings.cmd:
-        raise UsageError("FRESH=1 measures all of Linux's figures: without CMD=")
+        raise UsageError("--fresh measures all of Linux's figures: without CMD=")
     if arguments.fresh:
         bench_linux.keep({**bench_linux.load(), **bench_linux.measure_all(settings.build)})
     scheds = [settings.sched] if "sched" in settings.given else list(KERNELS)

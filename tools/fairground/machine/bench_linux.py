@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Linux's side of make bench and make bench-smp: the same programs on Debian's kernels, in the same machine.
 
-The figures are in baselines.json. FRESH=1 boots the kernels of build/linux and replaces their figures there. Two boots
+The figures are in baselines.json. --fresh boots the kernels of build/linux and replaces their figures there. Two boots
 of a kernel differ a little, so each kernel boots RUNS times, each time after another pause, and medians count.
 """
 
@@ -174,8 +174,9 @@ def load(path: pathlib.Path = FILE) -> dict[str, Kernel]:
 
 def keep(kernels: Mapping[str, Kernel], path: pathlib.Path = FILE) -> None:
     """Write @kernels to @path, the figures of each row in one line."""
-    about = "Instructions on Debian's kernels, of each run; written by make bench FRESH=1 (docs/performance.md). " \
-            "Sleeps: ns after the time asked for. smp: for make bench-smp, by CPUs; hack in millions."
+    about = "Instructions on Debian's kernels, of each run; written by make bench ARGS=--fresh " \
+            "(docs/performance.md). Sleeps: ns after the time asked for. smp: for make bench-smp, by CPUs; hack in " \
+            "millions."
     text = json.dumps({"about": about, "kernels": {r: dataclasses.asdict(k) for r, k in kernels.items()}}, indent=1)
     text = re.sub(r"\[\s+([\d.,\s]+?)\s+\]", lambda m: "[" + " ".join(m[1].split()) + "]", text)
     path.write_text(text + "\n", encoding="utf-8")
@@ -196,5 +197,5 @@ def describe(kernels: Mapping[str, Kernel], build: str) -> list[str]:
                      if any(kernel.programs.get(name, now) != now for kernel in kernels.values()))
     if changed:
         Progress.note(f"fairground: Linux was measured with another build of {' and '.join(changed)} than today's: "
-                      "make bench FRESH=1 measures it anew")
+                      "make bench ARGS=--fresh measures it anew")
     return lines

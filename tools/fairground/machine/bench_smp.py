@@ -21,7 +21,7 @@ from . import bench_linux
 from .machine import commit, run_batch
 
 SIZES = (1, 2, 4, 8, 16)
-USAGE = 'usage: make bench-smp [SIZES="1 2 4 8 16"] [SCHED=cfs] [HZ=250] [APPEND=topology=...]'
+USAGE = 'usage: make bench-smp [ARGS="1 2 4 8 16"] [SCHED=cfs] [HZ=250] [APPEND=topology=...]'
 MEMORY_MIB = 512
 # Two tasks are pinned to CPU 0, so CPU 1 searches in vain whenever its own task sleeps.
 CROWD = "taskset 1 burst -r 200ms -s 1ms -n 1 > /dev/null"
@@ -107,7 +107,7 @@ def table(machines: Mapping[int, dict[str, Any]], linux: Mapping[str, bench_linu
 
 def read_sizes(words: list[str]) -> list[int]:
     if not all(re.fullmatch("[0-9]{1,9}", word) and 1 <= int(word) <= MAX_CPUS for word in words):
-        raise UsageError(f"SIZES={' '.join(words)}: numbers of CPUs from 1 to {MAX_CPUS} are expected; {USAGE}")
+        raise UsageError(f"{' '.join(words)}: numbers of CPUs from 1 to {MAX_CPUS} are expected; {USAGE}")
     return [int(word) for word in words] or list(SIZES)
 
 
@@ -124,7 +124,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     machines = {cpus: measure(settings, cpus) for cpus in sizes}
     again = "".join(f" {name.upper()}={text}" for name, text in settings.given.items())
     head = f"{commit()}, -icount, sched={settings.sched} HZ={settings.hz}; again: make bench-smp " \
-           f"SIZES=\"{' '.join(map(str, sizes))}\"{again}\ninstructions of all CPUs together; CPUs:"
+           f"ARGS=\"{' '.join(map(str, sizes))}\"{again}\ninstructions of all CPUs together; CPUs:"
     out = os.path.join(settings.build, "bench-smp.json")
     with open(out, "w", encoding="utf-8") as f:
         json.dump({"commit": commit(), "machines": machines}, f, indent=1)

@@ -12,7 +12,7 @@ TO_TRY = """\
 Three things to try:
   make run SCHED=eevdf                                   # the same under another scheduler
   make run SMP=1 ICOUNT=1 CMD="hog -N 0,5,10 -t 2s"      # shares and waits by nice value
-  make trace ICOUNT=1 CMD="hack -g 2" OUT=hack.dat && make graph KIND=dat2graph2 FILE=hack.dat"""
+  make trace ICOUNT=1 CMD="hack -g 2" OUT=hack.dat && make graph ARGS='dat2graph2 hack.dat'"""
 
 
 def rows_of(console: str) -> list[tuple[str, str]]:

@@ -25,7 +25,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     if not shutil.which("gdb"):
         raise QemuError("gdb is missing: sh tools/setup.sh, or install the package gdb")
     if arguments.script and not os.path.isfile(arguments.script):
-        raise UsageError(f"SCRIPT={arguments.script}: there is no such file")
+        raise UsageError(f"--script {arguments.script}: there is no such file")
     with Machine(settings) as machine:
         socket = machine.path("gdb.sock")
         machine.command += ["-S", "-chardev", f"socket,id=gdb,path={socket},server=on,wait=off", "-gdb", "chardev:gdb"]

@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from .. import result
-from ..base.settings import Settings, UsageError
+from ..base.settings import Settings, UsageError, make_settings
 from ..trace.trace import convert, memory_directory, with_tracing
 from .image import commit_in
 from .machine import STATUS_PANIC, Machine, Outcome
@@ -60,12 +60,14 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run CMD several times under ICOUNT=1 and compare the traces"""
+    if "icount" not in settings.given:
+        settings = make_settings({**settings.given, "icount": "1"}, build=settings.build)
     if not settings.icount:
         raise UsageError("only runs with ICOUNT=1 repeat themselves")
     if not 2 <= arguments.runs <= 1000:
-        raise UsageError(f"RUNS={arguments.runs}: an integer from 2 to 1000 is expected")
+        raise UsageError(f"--runs {arguments.runs}: an integer from 2 to 1000 is expected")
     with Machine(settings) as machine:
-        print(machine.header("repeat", runs=str(arguments.runs) if arguments.runs != RUNS else None), flush=True)
+        print(machine.header("repeat", args=f"--runs {arguments.runs}" if arguments.runs != RUNS else None), flush=True)
     outcome, seen = repeat(settings, arguments.runs, lambda digest: print(digest[:SHORT], flush=True))
     sys.stdout.write(outcome.console)
     total = sum(times for _, times in seen)

@@ -3,7 +3,6 @@
 
 import argparse
 import dataclasses
-import os
 import shutil
 import sys
 
@@ -27,8 +26,8 @@ def finish(outcome: Outcome) -> int:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--monitor", metavar="FILE", default=os.environ.get("MONITOR"),
-                        help="keep the machine's memory in this new file, for top --attach FILE; default: $MONITOR")
+    parser.add_argument("--monitor", metavar="FILE",
+                        help="keep the machine's memory in this new file, for top --attach FILE")
 
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:

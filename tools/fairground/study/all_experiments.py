@@ -133,7 +133,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run every experiment, print one table of all claims, and write one page with the pictures"""
     hosts = arguments.hosts.split(",") if arguments.hosts else list(HOSTS)
     if not set(hosts) <= set(HOSTS):
-        raise UsageError(f"HOSTS={arguments.hosts}: kernel, simulator or kernel,simulator is expected")
+        raise UsageError(f"--hosts {arguments.hosts}: kernel, simulator or kernel,simulator is expected")
     wanted = chosen(arguments.names, hosts)
     if not wanted:
         raise UsageError(f"none of these experiments runs in the {' and the '.join(hosts)}")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Published experiments, repeated in the kernel and in the simulator: `make experiment NAME=...`.
+"""Published experiments, repeated in the kernel and in the simulator: `make experiment ARGS=NAME`.
 
 An experiment is a file, experiments/NAME.toml (experiment_file.py); runs.py runs its cases and claims.py judges them.
 """
@@ -100,10 +100,10 @@ def wanted_schedulers(experiment: Experiment, text: str | None) -> Sequence[str]
 
 def listing() -> str:
     lines = [f"  {name:<26} {load(name).title}" for name in names()]
-    return "\n".join(["make experiment NAME=... with one of", *lines])
+    return "\n".join(["make experiment ARGS=NAME with one of", *lines])
 
 
-ONE_RUN = "; of one run each: SEEDS=1..20 says more (docs/measuring.md)"
+ONE_RUN = "; of one run each: --seeds 1..20 says more (docs/measuring.md)"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -121,9 +121,9 @@ def parse_hosts(experiment: Experiment, text: str | None) -> Sequence[str]:
     hosts = text.split(",") if text else possible
     for host in hosts:
         if host not in HOSTS:
-            raise UsageError(f"HOSTS={text}: kernel, simulator or kernel,simulator is expected")
+            raise UsageError(f"--hosts {text}: kernel, simulator or kernel,simulator is expected")
         if host not in possible:
-            raise UsageError(f"HOSTS={text}: this experiment is only possible in the {' and the '.join(possible)}")
+            raise UsageError(f"--hosts {text}: this experiment is only possible in the {' and the '.join(possible)}")
     return hosts
 
 
@@ -165,20 +165,19 @@ class Plan:
 
     def again(self) -> str:
         """The command that repeats it. It has options only where they differ from the experiment's own."""
-        parts = {"SCHEDS": (self.scheds, self.experiment.policies), "HOSTS": (self.hosts, self.experiment.hosts)}
-        words = [f"{option}={','.join(chosen)}" for option, (chosen, all_of_them) in parts.items()
+        parts = {"scheds": (self.scheds, self.experiment.policies), "hosts": (self.hosts, self.experiment.hosts)}
+        words = [f"--{option} {','.join(chosen)}" for option, (chosen, all_of_them) in parts.items()
                  if tuple(chosen) != tuple(all_of_them)]
-        words += [f"SECS={self.seconds}"] if self.seconds else []
-        words += [f"SEEDS={self.seeds_text}"] if self.seeds_text else []
-        repeat = self.settings.repeat("").removeprefix("make ").strip()
-        return " ".join(filter(None, [f"make experiment NAME={self.experiment.name}", repeat, *words]))
+        words += [f"--seconds {self.seconds}"] if self.seconds else []
+        words += [f"--seeds {self.seeds_text}"] if self.seeds_text else []
+        return self.settings.repeat("experiment", args=" ".join([self.experiment.name, *words]))
 
 
 def plan(experiment: Experiment, settings: Settings, scheds: str | None, hosts: Sequence[str], seconds: int | None,
          seeds: str | None) -> Plan:
     """The plan for the user's texts; the experiment's own seeds count if the user names none."""
     if seconds is not None and seconds < 1:
-        raise UsageError(f"SECS={seconds}: at least 1 is expected")
+        raise UsageError(f"--seconds {seconds}: at least 1 is expected")
     own = replace(settings_of(experiment, settings.given), build=settings.build, given=settings.given)
     return Plan(experiment, own, wanted_schedulers(experiment, scheds), hosts, seconds,
                 parse_seeds(seeds) if seeds else experiment.seeds, seeds or "")

@@ -337,5 +337,5 @@ def names() -> list[str]:
 
 def load(name: str) -> Experiment:
     if name not in names():
-        raise UsageError(f"NAME={name}: there is no such experiment, only {', '.join(names())}")
+        raise UsageError(f"{name}: there is no such experiment, only {', '.join(names())}")
     return Experiment(FOLDER / f"{name}.toml")

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A word that is no target is one of the command `fairground`: `make WORD ARGS="..."` builds what the word needs, and
+# then it is `fairground WORD ...` (docs/command.md, tools/fairground/words.py).
+
+# Without this check `make run SMPP=2` would silently run on four CPUs.
+GIVEN_ON_COMMAND_LINE := $(foreach v,$(.VARIABLES),$(if $(findstring command line,$(origin $(v))),$(v)))
+UNKNOWN := $(if $(strip $(GIVEN_ON_COMMAND_LINE)),$(shell $(PYTHON_TOOL) -m fairground.base.names --check \
+	$(GIVEN_ON_COMMAND_LINE) 2>/dev/null))
+$(if $(UNKNOWN),$(error $(UNKNOWN)))
+# The settings of a machine go on through the environment.
+SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SHIFT SEED BOOT KVM APPEND CMD FILES ROOT TIMEOUT OUT EVENTS
+# $(value) keeps the text as typed: CMD='echo $HOME' reaches the guest with its dollar sign.
+GIVEN := $(foreach s,$(SETTINGS) ARGS,$(if $(filter command environment,$(firstword $(origin $(s)))),$(s)))
+$(foreach s,$(GIVEN),$(eval override $(s) := $$(value $(s))))
+export $(SETTINGS) B V
+# ARGS is for the word alone: a make that it starts has words of its own.
+unexport ARGS
+
+WORDS := $(filter-out $(TARGETS) %-programs seam,$(foreach goal,$(MAKECMDGOALS),$(if $(findstring /,$(goal)),,$(goal))))
+
+# What is built first. The other words read files.
+OF_IMAGE := run bench bench-smp trace top stat profile repeat gdb fidelity first-difference experiment experiments \
+	sweep agreement scenarios judge mutants
+OF_SIM := compare experiment experiments sweep agreement scenarios judge explore digest picture bench-sim \
+	bench-balance mutants
+OF_PAGE := page-pictures page-figures
+CHECKS_LABS = $(filter check,$(ARGS))
+$(filter $(OF_IMAGE) $(if $(CHECKS_LABS),lab),$(WORDS)): image
+$(filter $(OF_SIM) $(if $(CHECKS_LABS),lab) $(OF_PAGE),$(WORDS)): sim
+$(filter $(OF_PAGE),$(WORDS)): wasm page
+$(filter mutants $(if $(CHECKS_LABS),lab),$(WORDS)): unit-programs
+$(filter size,$(WORDS)): kernel
+$(filter compdb,$(WORDS)): $(INC)/.made $(INC)/sim/.made
+$(filter report,$(WORDS)): try-viewer
+$(filter lab,$(WORDS)): ARGS ?= grade
+
+# Reports hold the viewer where it can be built; without it they say so.
+CAN_BUILD_VIEWER = $(and $(shell command -v npm),$(shell command -v wasm-ld))
+try-viewer:
+	$(if $(CAN_BUILD_VIEWER),-$(Q)$(MAKE) --no-print-directory $(B)/viewer.html)
+
+# $(MAKE) does not stand in the recipe itself: `make -n WORD` would run it.
+HANDED_ON = MAKEFLAGS= MAKE='$(MAKE)' CC=$(CC) $(FAIRGROUND)
+$(WORDS):
+	$(Q)$(HANDED_ON) $@ $(ARGS)
+
+.PHONY: $(WORDS) try-viewer
