@@ -32,16 +32,18 @@ $(filter mutants $(if $(CHECKS_LABS),lab),$(WORDS)): unit-programs
 $(filter size,$(WORDS)): kernel
 $(filter compdb,$(WORDS)): $(INC)/.made $(INC)/sim/.made
 $(filter report,$(WORDS)): try-viewer
-$(filter lab,$(WORDS)): ARGS ?= grade
 
 # Reports hold the viewer where it can be built; without it they say so.
 CAN_BUILD_VIEWER = $(and $(shell command -v npm),$(shell command -v wasm-ld))
 try-viewer:
 	$(if $(CAN_BUILD_VIEWER),-$(Q)$(MAKE) --no-print-directory $(B)/viewer.html)
 
+# A student types `make lab`.
+DEFAULT_OF_lab := grade
+
 # $(MAKE) does not stand in the recipe itself: `make -n WORD` would run it.
 HANDED_ON = MAKEFLAGS= MAKE='$(MAKE)' CC=$(CC) $(FAIRGROUND)
 $(WORDS):
-	$(Q)$(HANDED_ON) $@ $(ARGS)
+	$(Q)$(HANDED_ON) $@ $(or $(ARGS),$(DEFAULT_OF_$@))
 
 .PHONY: $(WORDS) try-viewer
