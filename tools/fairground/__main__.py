@@ -2,10 +2,13 @@
 """Boot, measure, trace, draw and compare: the one command of Fairground (docs/command.md)."""
 
 import argparse
+import ast
 import contextlib
 import importlib
+import importlib.util
 import io
 import os
+import pathlib
 import signal
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -49,6 +52,15 @@ def module_of(command: str) -> ModuleType:
     return importlib.import_module(f".{COMMANDS[command]}", __package__)
 
 
+def what_it_does(command: str) -> str:
+    """The first line of documentation of @command's main(), without loading its module."""
+    spec = importlib.util.find_spec(f".{COMMANDS[command]}", __package__)
+    assert spec and spec.origin
+    body = ast.parse(pathlib.Path(spec.origin).read_bytes()).body
+    docs = [ast.get_docstring(part) for part in body if isinstance(part, ast.FunctionDef) and part.name == "main"]
+    return (docs[0] or "").splitlines()[0]
+
+
 def add_command(command: str, sub: argparse.ArgumentParser) -> None:
     """Give @sub the options of @command."""
     for setting in PARSERS if command not in READERS else ():
@@ -59,8 +71,8 @@ def add_command(command: str, sub: argparse.ArgumentParser) -> None:
             result.option(leaf)
 
 
-def make_parser(commands_wanted: Collection[str] = COMMANDS) -> argparse.ArgumentParser:
-    """The parser of these commands, with examples."""
+def make_parser(commands_wanted: Collection[str] = COMMANDS, loaded: bool = True) -> argparse.ArgumentParser:
+    """The parser of these commands, with their options and examples if they are @loaded."""
     statuses = "\n".join(f"  {number:<4} {meaning}" for number, meaning in STATUSES.items())
     parser = argparse.ArgumentParser(prog="fairground", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -70,9 +82,12 @@ def make_parser(commands_wanted: Collection[str] = COMMANDS) -> argparse.Argumen
     parser.add_argument("--version", action="version", version=f"fairground {tree.version()}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name in commands_wanted:
-        what = (module_of(name).main.__doc__ or "").splitlines()[0]
-        add_command(name, commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}."))
-    add_examples(parser)
+        what = what_it_does(name)
+        sub = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
+        if loaded:
+            add_command(name, sub)
+    if loaded:
+        add_examples(parser)
     return parser
 
 
@@ -159,7 +174,8 @@ def checked_output() -> Iterator[None]:
 
 def run_command(words: Sequence[str]) -> int:
     """Run one command; returns its status."""
-    parser = make_parser(wanted(words))
+    only_help = options_first(words) >= len(words) and "_ARGCOMPLETE" not in os.environ
+    parser = make_parser(wanted(words), loaded=not only_help)
     if "_ARGCOMPLETE" in os.environ:
         module_of("completion").complete(parser)
     arguments = parser.parse_args(words)
