@@ -31,5 +31,5 @@ struct sched_policy_info sched_policy_info(int policy)
 			return (struct sched_policy_info){ name_of(policy), class->nice,
 							   class->priority, class->deadline };
 	}
-	return (struct sched_policy_info){ NULL };
+	return (struct sched_policy_info){ 0 };
 }
