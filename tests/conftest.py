@@ -26,6 +26,10 @@ import pytest
 
 from fairground.machine.machine import commit
 
+# A make that a test starts is no part of the one that started the tests.
+for of_make in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+    os.environ.pop(of_make, None)
+
 ROOT = str(pathlib.Path(__file__).resolve().parents[1])
 BUILD = os.path.abspath(os.environ.get("B", "build"))
 TIMES = pathlib.Path(BUILD, "test-times.json")
