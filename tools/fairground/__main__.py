@@ -35,9 +35,9 @@ NO_OBJECT = {
     "top": "it prints a line of JSON for each look, and does not know the last one before the machine ends",
     "decisions": "lines of JSON, for files of any length: decisions.md",
 }
-# The part of the tree that a command reads, and that an installed package does not have (tree.py).
+# The part of the tree that a command or program reads, and that an installed package does not have (tree.py).
 NEED_TREE = {"gdb": "tools/gdb", "profile": "tools/qemu", "fidelity": "tests/fidelity", "scenarios": "tests/scenarios",
-             "lab": "labs"}
+             "lab": "labs", **dict.fromkeys(PROGRAMS, "tools/scripts")}
 
 
 STATUSES = {0: "done, and what was claimed holds", 1: "a claim, a comparison or a cell failed, or the machine panicked",
@@ -52,13 +52,17 @@ def module_of(command: str) -> ModuleType:
     return importlib.import_module(f".{COMMANDS[command]}", __package__)
 
 
+def first_line(text: str | None) -> str:
+    return (text or "").splitlines()[0]
+
+
 def what_it_does(command: str) -> str:
     """The first line of documentation of @command's main(), without loading its module."""
     spec = importlib.util.find_spec(f".{COMMANDS[command]}", __package__)
     assert spec and spec.origin
     body = ast.parse(pathlib.Path(spec.origin).read_bytes()).body
     docs = [ast.get_docstring(part) for part in body if isinstance(part, ast.FunctionDef) and part.name == "main"]
-    return (docs[0] or "").splitlines()[0]
+    return first_line(docs[0])
 
 
 def add_command(command: str, sub: argparse.ArgumentParser) -> None:
@@ -82,7 +86,7 @@ def make_parser(commands_wanted: Collection[str] = COMMANDS, loaded: bool = True
     parser.add_argument("--version", action="version", version=f"fairground {tree.version()}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name in commands_wanted:
-        what = what_it_does(name)
+        what = first_line(module_of(name).main.__doc__) if loaded else what_it_does(name)
         sub = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         if loaded:
             add_command(name, sub)
@@ -174,8 +178,8 @@ def checked_output() -> Iterator[None]:
 
 def run_command(words: Sequence[str]) -> int:
     """Run one command; returns its status."""
-    only_help = options_first(words) >= len(words) and "_ARGCOMPLETE" not in os.environ
-    parser = make_parser(wanted(words), loaded=not only_help)
+    commands = wanted(words)
+    parser = make_parser(commands, loaded=commands is not COMMANDS or "_ARGCOMPLETE" in os.environ)
     if "_ARGCOMPLETE" in os.environ:
         module_of("completion").complete(parser)
     arguments = parser.parse_args(words)
@@ -190,7 +194,9 @@ def run_program(words: Sequence[str], at: int) -> int:
     """Run the program of the developer's word that is the one @at of @words; returns its status."""
     parser = argparse.ArgumentParser(prog="fairground")
     parser.add_argument("--build", default=tree.build())
-    return developer.run(words[at], words[at + 1:], parser.parse_args(words[:at]).build)
+    build = parser.parse_args(words[:at]).build
+    check_place(words[at])
+    return developer.run(words[at], words[at + 1:], build)
 
 
 def main(words: list[str] | None = None) -> int:
