@@ -91,6 +91,15 @@ struct file {
 	struct epoll_item *watchers; /* epoll.c's */
 };
 
+/*
+ * For open operations: @f is a stream although its inode is a regular file. It has no position, so
+ * threads that share it do not wait for each other.
+ */
+static inline void file_stream(struct file *f)
+{
+	f->mode &= ~(u32)FILE_SEEK;
+}
+
 struct file *file_get(struct file *f);
 void file_put(struct file *f);
 

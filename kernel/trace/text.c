@@ -310,6 +310,7 @@ static int text_open(struct inode *i, struct file *f)
 
 static int open_pipe(struct inode *i, struct file *f)
 {
+	file_stream(f);
 	return open_trace(i, f, true);
 }
 

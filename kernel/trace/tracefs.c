@@ -290,9 +290,10 @@ static long marker_write(struct file *f, const void *user_buf, size_t n, u64 *po
 	return tracing_mark_write(t, text, n);
 }
 
+/* A thread that writes a mark must not wait for one that was preempted while it wrote its own. */
 static int marker_open(struct inode *i, struct file *f)
 {
-	(void)f;
+	file_stream(f);
 	return tracefs_open(inode_arg(i));
 }
 

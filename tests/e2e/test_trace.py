@@ -245,8 +245,10 @@ echo one > trace_marker; echo two > trace_marker
 head -n 2 trace_pipe
 (sleep 0.1; echo three > trace_marker) & head -n 1 trace_pipe; wait
 grep -c tracing_mark_write trace
+dd if=/dev/zero of=trace_marker bs=1 count=1 seek=1 conv=notrunc
 echo 0 > tracing_on; echo four > trace_marker || echo refused
 """)
+    assert re.search("trace_marker.*(Illegal|Invalid) seek", outcome.console), "a stream has no position"
     texts = re.findall(r"tracing_mark_write: (\w+)$", outcome.console, re.M)
     assert texts == ["one", "two", "three"]
     assert re.search(r"^0\n(.*\n)*?refused$", outcome.console, re.M)
