@@ -19,7 +19,6 @@
 #include "kernel/fs/pipe.h"
 
 #include "kernel/kernel.h"
-#include "kernel/mm/mm.h"
 #include "kernel/pseudo/pseudo.h"
 #include "kernel/task/account.h"
 #include "kernel/task/proc.h"
@@ -30,16 +29,6 @@
 #define MAX_PAGES 256 /* 1 MiB: Linux's pipe-max-size */
 STATIC_ASSERT(PIPE_BUF >= PAGE_SIZE, "splice waits for room for PIPE_BUF bytes and puts a page");
 STATIC_ASSERT(PIPE_BUF < PIPE_PAGES * PAGE_SIZE && PIPE_PAGES <= MAX_PAGES, "capacities");
-
-u32 pipe_capacity(const struct pipe *p)
-{
-	return READ_ONCE(p->nr_pages) * (u32)PAGE_SIZE;
-}
-
-u32 pipe_used(const struct pipe *p)
-{
-	return READ_ONCE(p->head) - READ_ONCE(p->tail);
-}
 
 static u32 room(const struct pipe *p)
 {
@@ -300,6 +289,16 @@ static bool ready_to_write(const struct pipe *p)
 	return room(p) >= PIPE_BUF || !READ_ONCE(p->readers);
 }
 
+/*
+ * A call that was woken for what it then does not do lets the next sleeper of @q look. Returns
+ * @err.
+ */
+static __noinline long pass_on(struct waitq *q, long err)
+{
+	waitq_pass_on(q);
+	return err;
+}
+
 /* Take at most PIPE_BUF bytes. Returns how many, 0 if the pipe is empty, or -EFAULT. */
 static long get_piece(struct pipe *p, char *user, size_t n)
 {
@@ -316,9 +315,9 @@ static long get_piece(struct pipe *p, char *user, size_t n)
 		assert(*page_slot(p, p->tail + done)); /* it was the user's page that is missing */
 		spin_unlock(&p->lock);
 		if (fault_in(user + done, true))
-			return -EFAULT;
+			return pass_on(&p->readable, -EFAULT);
 		if (signal_fatal_pending())
-			return -EINTR;
+			return pass_on(&p->readable, -EINTR);
 	}
 	full = pipe_capacity(p) - PIPE_BUF;
 	wake_writer = used > full && used - len <= full;
@@ -353,6 +352,9 @@ long pipe_get(struct pipe *p, void *user_buf, size_t n, u32 flags)
 		ret = pipe_used(p) ? get_piece(p, (char *)user_buf + done, n - done) : 0;
 		if (likely(ret > 0)) {
 			done += (size_t)ret;
+			/* That was all there was: what comes now may follow another reader's. */
+			if (ret < PIPE_BUF)
+				break;
 			continue;
 		}
 		if (done)
@@ -421,6 +423,8 @@ static long put_piece(struct pipe *p, const struct iovec *iov, unsigned nr, u32 
 				err = fault_in(fault, false);
 			if (!err && signal_fatal_pending())
 				err = -EINTR;
+			if (err)
+				return pass_on(&p->writable, err);
 		} else {
 			spin_unlock(&p->lock);
 			err = pipe_wait_writable(p, flags);

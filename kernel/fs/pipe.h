@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernel/fs/vfs.h"
+#include "kernel/mm/mm.h"
 
 #define PIPE_BUF   4096u /* writes up to this size are atomic; poll reports room of this size */
 #define PIPE_PAGES 16	 /* 64 KiB, Linux's default capacity */
@@ -55,8 +56,14 @@ long pipe_broken(u32 flags);
 /* The page of byte @at of the ring, a new one if there is none; NULL: no memory. lock held. */
 char *pipe_page(struct pipe *p, u32 at);
 /* Bytes waiting to be read. */
-u32 pipe_used(const struct pipe *p);
-u32 pipe_capacity(const struct pipe *p);
+static inline u32 pipe_used(const struct pipe *p)
+{
+	return READ_ONCE(p->head) - READ_ONCE(p->tail);
+}
+static inline u32 pipe_capacity(const struct pipe *p)
+{
+	return READ_ONCE(p->nr_pages) * (u32)PAGE_SIZE;
+}
 /* POLL* of an end, registered with @pt. */
 unsigned pipe_poll_end(struct pipe *p, unsigned mode, struct poll_table *pt);
 /* F_SETPIPE_SZ: the new capacity; -EBUSY, -ENOMEM, or -EPERM beyond a limit. */

@@ -38,5 +38,7 @@ long pipe_put_page(struct pipe *p, const void *data)
 		return pipe_broken(0);
 	if (ret > 0 && was_empty)
 		waitq_wake_sync(&p->readable, 1);
+	if (ret == -ENOMEM)
+		waitq_pass_on(&p->writable);
 	return ret;
 }
