@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Memory of a hosted world: allocations that can fail, pages, and copies from and to users. */
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/task/thread.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "libc.h"
+#include "world.h"
+
+#define PAGE 4096
+
+static struct world *world;
+static unsigned in_use;
+
+/* The memory that each thread copies from or to. An absent page is there after a fault. */
+static struct {
+	enum user_memory how;
+	size_t after;
+} user[NR_FIBERS];
+
+void memory_begin(struct world *w)
+{
+	world = w;
+	in_use = 0;
+	memset(user, 0, sizeof(user));
+}
+
+unsigned memory_in_use(void)
+{
+	return in_use;
+}
+
+/* Counts an allocation, and says whether it is the one that fails. */
+static bool fails(void)
+{
+	if (++world->nr_allocations != world->failing)
+		return false;
+	return world->failed = true;
+}
+
+void *kzalloc(size_t size)
+{
+	if (fails())
+		return NULL;
+	in_use++;
+	return calloc(1, size);
+}
+
+void *kmalloc(size_t size)
+{
+	char *p = kzalloc(size);
+
+	return p ? memset(p, 0xa5, size) : NULL;
+}
+
+void kfree(void *p)
+{
+	in_use -= !!p;
+	free(p);
+}
+
+u64 page_alloc_user(void)
+{
+	void *page = fails() ? NULL : aligned_alloc(PAGE, PAGE);
+
+	in_use += !!page;
+	return (u64)page;
+}
+
+/* Nobody shares a page here. */
+void page_put(u64 pa)
+{
+	in_use--;
+	free((void *)pa);
+}
+
+bool page_is_low(void)
+{
+	return false;
+}
+
+/* --- copies ----------------------------------------------------------------------------- */
+
+void user_memory_is(enum user_memory how, size_t after)
+{
+	user[world_thread()].how = how;
+	user[world_thread()].after = after;
+}
+
+/* The page at address 0 is nobody's, as in the kernel. */
+static size_t copy(void *dst, const void *src, size_t n)
+{
+	size_t all = n;
+	size_t *after = &user[world_thread()].after;
+
+	if ((u64)dst < PAGE || (u64)src < PAGE)
+		return n;
+	if (user[world_thread()].how != USER_PRESENT) {
+		n = min(n, *after);
+		*after -= n;
+	}
+	memcpy(dst, src, n);
+	return all - n;
+}
+
+size_t arch_copy_from_user(void *dst, const void *src, size_t n)
+{
+	return copy(dst, src, n);
+}
+
+size_t arch_copy_to_user(void *dst, const void *src, size_t n)
+{
+	return copy(dst, src, n);
+}
+
+u64 mm_user_page(struct mm *mm, u64 addr, bool write)
+{
+	(void)mm;
+	(void)write;
+	if (user[world_thread()].how == USER_BAD)
+		return 0;
+	user[world_thread()].how = USER_PRESENT;
+	return addr;
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The scheduler, the locks and the panic of a hosted world; see world.h. */
+#include "kernel/kernel.h"
+#include "kernel/task/account.h"
+#include "kernel/task/lockdep.h"
+#include "kernel/task/task.h"
+#include "kernel/task/thread.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+#include "libc.h"
+#include "world.h"
+
+struct hosted_thread {
+	struct cpu cpu;
+	struct thread thread;
+	const struct spinlock *waits_for;
+	bool sleeps, ended;
+};
+
+static struct hosted_thread threads[NR_FIBERS], outside;
+struct cpu *hosted_cpu = &outside.cpu;
+static struct world *world;
+static unsigned running; /* the thread that runs, or is to go on next */
+static unsigned next_preemption;
+
+unsigned world_thread(void)
+{
+	return running;
+}
+
+u32 world_now(void)
+{
+	return world->nr_points;
+}
+
+static bool inside(void)
+{
+	return hosted_cpu != &outside.cpu;
+}
+
+/* The running thread stops here, and goes on when it is chosen again. */
+static void leave(void)
+{
+	unsigned me = running;
+
+	hosted_cpu = &outside.cpu;
+	fiber_leave(me);
+}
+
+static __noreturn void fail(void)
+{
+	if (!inside())
+		abort();
+	for (;;)
+		leave();
+}
+
+void world_fault(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fmt_vsnprintf(world->fault, sizeof(world->fault), format, args);
+	va_end(args);
+	fail();
+}
+
+void panic(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fmt_vsnprintf(world->fault, sizeof(world->fault), format, args);
+	va_end(args);
+	fail();
+}
+
+static bool can_run(const struct hosted_thread *t)
+{
+	if (t->ended || (t->waits_for && t->waits_for->locked))
+		return false;
+	return !t->sleeps || t->thread.task.state == TASK_RUNNING;
+}
+
+static u8 all_able(void)
+{
+	u8 able = 0;
+
+	for (unsigned i = 0; i < world->nr_threads; i++)
+		able |= (u8)(can_run(&threads[i]) << i);
+	return able;
+}
+
+/* The running thread lets @to go on. */
+static void go_on_with(unsigned to)
+{
+	unsigned me = running;
+
+	hosted_cpu = &outside.cpu;
+	running = to;
+	fiber_leave(me);
+}
+
+void world_point(void)
+{
+	const struct preemption *next;
+	u32 at;
+
+	if (!inside())
+		return;
+	next = &world->schedule.list[next_preemption];
+	at = world->nr_points++;
+	if (at == MAX_POINTS)
+		world_fault("it does not end");
+	world->able[at] = (u8)(all_able() & ~(1u << running));
+	if (next_preemption == world->schedule.nr || next->at != at)
+		return;
+	next_preemption++;
+	if (world->able[at] >> next->to & 1)
+		go_on_with(next->to);
+}
+
+/* Compiled into the kernel's code at the beginning of each basic block. */
+void __sanitizer_cov_trace_pc(void);
+void __sanitizer_cov_trace_pc(void)
+{
+	world_point();
+}
+
+/* --- the run -------------------------------------------------------------------------- */
+
+static void run_body(unsigned nr)
+{
+	world->body(nr);
+	threads[nr].ended = true;
+	for (;;)
+		leave();
+}
+
+/* Every thread that is left sleeps: each gets a signal, and must end. */
+static void send_signals(void)
+{
+	world->stuck = true;
+	for (unsigned i = 0; i < world->nr_threads; i++) {
+		thread_set_flags(&threads[i].thread, THREAD_SIGPENDING);
+		thread_wake(&threads[i].thread, TASK_INTERRUPTIBLE);
+	}
+}
+
+/* The next thread that can run, from the running one on; -1: there is none. */
+static int choose(void)
+{
+	for (unsigned i = 0; i < world->nr_threads; i++) {
+		unsigned nr = (running + i) % world->nr_threads;
+
+		if (can_run(&threads[nr]))
+			return (int)nr;
+	}
+	return -1;
+}
+
+static bool all_ended(void)
+{
+	for (unsigned i = 0; i < world->nr_threads; i++)
+		if (!threads[i].ended)
+			return false;
+	return true;
+}
+
+static void say_who_waits(void)
+{
+	for (unsigned i = 0; i < world->nr_threads; i++) {
+		const struct spinlock *lock = threads[i].waits_for;
+
+		if (threads[i].ended)
+			continue;
+		fmt_snprintf(world->fault, sizeof(world->fault), "thread %u %s%s", i,
+			     lock ? "waits for ever for the lock of " : "sleeps, signal or not",
+			     lock ? lock->name : "");
+		return;
+	}
+}
+
+static void begin_threads(void)
+{
+	for (unsigned i = 0; i < world->nr_threads; i++) {
+		struct hosted_thread *t = &threads[i];
+
+		memset(t, 0, sizeof(*t));
+		t->cpu.id = i;
+		t->cpu.self = &t->cpu;
+		t->cpu.running = &t->thread;
+		t->thread.tid = (int)i + 1;
+		t->thread.account = outside.thread.account;
+		fiber_begin(i, run_body);
+	}
+	running = next_preemption = 0;
+}
+
+void world_begin(struct world *w)
+{
+	world = w;
+	w->nr_points = w->nr_allocations = 0;
+	w->failed = w->stuck = false;
+	w->fault[0] = '\0';
+	outside.cpu.running = &outside.thread;
+	outside.thread.account = &root_account;
+	memset(root_account.used, 0, sizeof(root_account.used));
+	memory_begin(w);
+}
+
+void world_end(void)
+{
+	for (unsigned i = 0; i < NR_RESOURCES; i++)
+		if (root_account.used[i])
+			fmt_snprintf(world->fault, sizeof(world->fault),
+				     "the user is charged %lu of %u", root_account.used[i], i);
+	if (memory_in_use())
+		fmt_snprintf(world->fault, sizeof(world->fault), "%u allocations are left",
+			     memory_in_use());
+}
+
+void world_run(struct world *w)
+{
+	begin_threads();
+	while (!w->fault[0] && !all_ended()) {
+		int next = choose();
+
+		if (next < 0 && !w->stuck) {
+			send_signals();
+			continue;
+		}
+		if (next < 0) {
+			say_who_waits();
+			break;
+		}
+		running = (unsigned)next;
+		hosted_cpu = &threads[running].cpu;
+		fiber_enter(running);
+		hosted_cpu = &outside.cpu;
+	}
+}
+
+/* --- locks ------------------------------------------------------------------------------ */
+
+void spin_lock_init(struct spinlock *lock, const char *name)
+{
+	*lock = (struct spinlock){ .name = name };
+}
+
+void spin_lock(struct spinlock *lock)
+{
+	world_point();
+	if (lock->holder == this_cpu())
+		world_fault("%s is locked by the CPU that has it", lock->name);
+	threads[running].waits_for = inside() ? lock : NULL;
+	while (lock->locked) {
+		if (!inside())
+			world_fault("%s is left locked", lock->name);
+		leave();
+	}
+	threads[running].waits_for = NULL;
+	lock->locked = 1;
+	lock->holder = this_cpu();
+	preempt_disable();
+}
+
+void spin_unlock(struct spinlock *lock)
+{
+	if (lock->holder != this_cpu())
+		world_fault("%s is given back by a CPU that does not have it", lock->name);
+	lock->holder = NULL;
+	lock->locked = 0;
+	preempt_enable_no_resched();
+	world_point();
+}
+
+unsigned long spin_lock_irqsave(struct spinlock *lock)
+{
+	spin_lock(lock);
+	return 0;
+}
+
+void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags)
+{
+	(void)flags;
+	spin_unlock(lock);
+}
+
+void lockdep_acquire_mutex(const struct mutex *m, bool trying)
+{
+	(void)m;
+	(void)trying;
+}
+
+void lockdep_release_mutex(const struct mutex *m)
+{
+	(void)m;
+}
+
+/* --- sleeping ----------------------------------------------------------------------------- */
+
+void sched_block(struct task *t, u32 state)
+{
+	t->state = state;
+	world_point();
+}
+
+void sched_unblock(struct task *t)
+{
+	t->state = TASK_RUNNING;
+	world_point();
+}
+
+void schedule(void)
+{
+	struct hosted_thread *t = &threads[running];
+
+	if (t->cpu.preempt_count)
+		world_fault("it sleeps with a spin lock");
+	world_point();
+	t->sleeps = true;
+	while (t->thread.task.state != TASK_RUNNING)
+		leave();
+	t->sleeps = false;
+}
+
+bool thread_wake_flags(struct thread *t, u32 state_mask, unsigned flags)
+{
+	(void)flags;
+	if (!(t->task.state & state_mask))
+		return false;
+	t->task.state = TASK_RUNNING;
+	return true;
+}
+
+bool thread_wake(struct thread *t, u32 state_mask)
+{
+	return thread_wake_flags(t, state_mask, 0);
+}
+
+void might_resched_slow(void)
+{
+}
+
+void cond_resched_slow(void)
+{
+}
+
+void preempt_now(void)
+{
+}

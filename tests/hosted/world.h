@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Threads of the kernel on the host, one at a time. Each is a fiber with a CPU of its own. Between
+ * two basic blocks of the kernel's code, and where it takes or gives back a lock, another one may
+ * go on: the schedule says where. So a run is a function of its threads and its schedule.
+ */
+#pragma once
+
+#include "fiber.h"
+#include "lib/types.h"
+
+/* At the point number @at of the run the thread @to goes on instead of the one that ran. */
+struct preemption {
+	u32 at;
+	u8 to;
+};
+
+#define MAX_PREEMPTIONS 4
+
+struct schedule {
+	unsigned nr;
+	struct preemption list[MAX_PREEMPTIONS]; /* by place */
+};
+
+/* A run with more points than that has no end. */
+#define MAX_POINTS 20000
+
+struct world {
+	/* The run: @body(@nr) in each thread. */
+	unsigned nr_threads;
+	void (*body)(unsigned nr);
+	struct schedule schedule;
+	unsigned failing; /* the allocation that fails, from 1 on; 0: none */
+
+	/* The outcome. */
+	u32 nr_points;
+	u8 able[MAX_POINTS]; /* bits: threads other than the running one that could go on there */
+	unsigned nr_allocations;
+	bool failed;	 /* the allocation did */
+	bool stuck;	 /* all that were left slept: from there on each has a signal */
+	char fault[200]; /* empty: none */
+};
+
+/* A new run of @w. From here on its user makes objects, before its threads run and after. */
+void world_begin(struct world *w);
+/* Runs @w->body in all threads until they end. */
+void world_run(struct world *w);
+/* All objects are gone: what is left of memory, or of the user's account, is a fault. */
+void world_end(void);
+/* The running thread's number, and whether it is one of a world's. */
+unsigned world_thread(void);
+/* The number of points so far. */
+u32 world_now(void);
+/* Another thread may go on here. */
+void world_point(void);
+/* A fault of the object's: the run ends here. */
+__noreturn void world_fault(const char *format, ...) __printf(1, 2);
+
+/* --- memory.c ------------------------------------------------------------------------ */
+
+void memory_begin(struct world *w);
+/* Objects and pages that were allocated and not freed. */
+unsigned memory_in_use(void);
+/* The next copies of the running thread from or to user memory meet this, @after bytes. */
+enum user_memory { USER_PRESENT, USER_ABSENT, USER_BAD };
+void user_memory_is(enum user_memory how, size_t after);
