@@ -52,6 +52,15 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^ -lcmocka -lm -pthread
 
+# Objects of the kernel, with a switch to another thread between any two of their basic blocks (tests/hosted).
+HOSTED_KERNEL := $(addprefix kernel/,fs/pipe.c task/account.c task/mutex.c task/wait.c)
+HOSTED_C := $(wildcard tests/hosted/*.c)
+$(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I. -DDEBUG=1
+$(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc
+$(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c)
+	@echo "  LD      $@"
+	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^
+
 .PRECIOUS: $(UNIT)/%.c.o
 
 # Run every binary even if one fails, so that one run shows all failures.
@@ -67,6 +76,6 @@ prop: $(PROP_BIN) ## run the property tests: random operations, with all invaria
 	$(Q)status=0; for t in $^; do $(UNIT_ENV) $$t $(ARGS) || status=1; done; exit $$status
 
 unit-programs: $(UNIT_BIN)
-prop-programs: $(PROP_BIN)
+prop-programs: $(PROP_BIN) $(UNIT)/hosted
 
 .PHONY: unit-programs prop-programs

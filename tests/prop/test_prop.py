@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Random operations on the scheduler, and every short sequence of them; after each the invariants are checked."""
 
+import os
 import pathlib
 import subprocess
 
@@ -23,6 +24,22 @@ def explore(*words):
 @pytest.mark.parametrize("program", sorted(path.stem for path in pathlib.Path(ROOT, "tests/prop").glob("prop_*.c")))
 def test_program(tap_program, program):
     tap_program([f"{BUILD}/unit/{program}"], **ENVIRONMENT)
+
+
+def hosted(*words):
+    """Let programs of system calls run on objects of the kernel, beside their models."""
+    done = subprocess.run([f"{BUILD}/unit/hosted", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, **ENVIRONMENT})
+    assert done.returncode == 0, f"build/unit/hosted {' '.join(words)}\n{done.stdout[-4000:]}"
+
+
+def test_objects_of_the_kernel():
+    hosted("--seed", str(commit_seed()), "--programs", "1000")  # 6 seconds of CPU time
+
+
+@pytest.mark.nightly("a fault that needs two switches at one place each")
+def test_objects_of_the_kernel_under_every_schedule():
+    hosted("--seed", str(commit_seed()), "--programs", "400", "--runs", "0")
 
 
 @pytest.mark.parametrize("sched", SCHEDULERS)

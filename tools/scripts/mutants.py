@@ -132,6 +132,9 @@ def misnamed(mutant: Mutant) -> list[str]:
         return strangers(named, texts("tests/model"))
     if layer in ("prop", "replay"):
         return strangers(named, texts(*EXPLORERS))
+    if layer == "hosted":
+        place(f"tests/hosted/{words[0]}.c")
+        return strangers(named, texts("tests/hosted", mutant.edits[0].file))
     if layer == "guest":
         program = next((f"tests/guest/{word}" for word in words if texts(f"tests/guest/{word}.c")), None)
         return strangers(named, texts(program, f"{program}.c")) if program else []
@@ -238,6 +241,8 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
     layer, *words = what.split()
     if layer == "unit":
         return run_hosted(tree, f"build/unit/test_{words[0]}")
+    if layer == "hosted":
+        return run_hosted(tree, "build/unit/hosted", "--object", words[0], "--programs", "4000")
     if layer == "prop":
         return run_hosted(tree, "build/schedsim", "--ops", PROP_OPS, "--no-shrink", *words)
     if layer == "replay":

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects of the kernel on the host: random programs beside a model. Long ones of one thread; short
+ * ones with each allocation failing in turn; and short ones of two or three threads under many
+ * schedules. A program that fails is shrunk, and printed as a command that replays it.
+ */
+#include <getopt.h>
+#include <sanitizer/common_interface_defs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "program.h"
+
+static const struct object *const objects[] = { &pipe_object };
+
+static struct history history;
+static u64 nr_runs;
+static unsigned most_preemptions = 2;
+static u64 runs_of_a_program = 400; /* 0: every schedule */
+
+/* --- schedules ----------------------------------------------------------------------------- */
+
+static bool run(const struct program *p)
+{
+	nr_runs++;
+	return program_run(p, &history);
+}
+
+/* Can thread @to go on at @at of the last run? */
+static bool able(u32 at, u8 to)
+{
+	return history.world.able[at] >> to & 1;
+}
+
+/*
+ * Runs @p, whose schedule failed nothing in the last run, with more preemptions behind it, up to
+ * @most in all: every way there is.
+ */
+static bool extend(struct program *p, unsigned most)
+{
+	unsigned last = p->schedule.nr;
+	u32 nr = history.world.nr_points, from = last ? p->schedule.list[last - 1].at + 1 : 0;
+	u8 *was_able;
+	bool good = true;
+
+	if (last == most)
+		return true;
+	was_able = malloc(nr + 1);
+	memcpy(was_able, history.world.able, nr);
+	p->schedule.nr++;
+	for (u32 at = from; at < nr && good; at++)
+		for (u8 to = 0; to < p->nr_threads && good; to++) {
+			if (!(was_able[at] >> to & 1))
+				continue;
+			p->schedule.list[last] = (struct preemption){ at, to };
+			good = run(p) && extend(p, most);
+		}
+	free(was_able);
+	if (good)
+		p->schedule.nr--;
+	return good;
+}
+
+/* Runs @p with up to @most preemptions at random places. */
+static bool run_some(struct program *p, unsigned most, struct prng *random)
+{
+	p->schedule.nr = 0;
+	if (!run(p))
+		return false;
+	while (p->schedule.nr < most) {
+		unsigned last = p->schedule.nr;
+		u32 from = last ? p->schedule.list[last - 1].at + 1 : 0;
+		u32 at = from + prng_below(random, history.world.nr_points - from + 1);
+		u8 to = (u8)prng_below(random, p->nr_threads);
+
+		if (at >= history.world.nr_points || !able(at, to))
+			return true;
+		p->schedule.list[p->schedule.nr++] = (struct preemption){ at, to };
+		if (!run(p))
+			return false;
+	}
+	return true;
+}
+
+/* One preemption anywhere, and more at so many random places; or without a limit, every way. */
+static bool schedules(struct program *p)
+{
+	struct prng random;
+	u64 until = nr_runs + runs_of_a_program;
+	bool good;
+
+	p->schedule.nr = 0;
+	if (!run(p))
+		return false;
+	if (p->nr_threads == 1 || !extend(p, runs_of_a_program ? 1 : most_preemptions))
+		return p->nr_threads == 1;
+	prng_seed(&random, p->nr_threads);
+	for (good = true; good && nr_runs < until;)
+		good = run_some(p, most_preemptions, &random);
+	if (good)
+		p->schedule.nr = 0;
+	return good;
+}
+
+static bool every_allocation(struct program *p)
+{
+	bool good = run(p);
+	unsigned nr = history.world.nr_allocations;
+
+	for (p->failing = 1; good && p->failing <= nr; p->failing++)
+		good = run(p);
+	if (!good)
+		p->failing--;
+	else
+		p->failing = 0;
+	return good;
+}
+
+static bool try(struct program *p)
+{
+	return p->failing ? run(p) : schedules(p);
+}
+
+/* --- shrinking ------------------------------------------------------------------------------ */
+
+static bool try_without(struct program *p, unsigned nr, unsigned i)
+{
+	struct program shorter = *p;
+
+	shorter.nr_calls[nr]--;
+	memmove(&shorter.calls[nr][i], &shorter.calls[nr][i + 1],
+		(MAX_CALLS - i - 1) * sizeof(shorter.calls[nr][i]));
+	if (try(&shorter))
+		return false;
+	*p = shorter;
+	return true;
+}
+
+static void shrink(struct program *p)
+{
+	bool any;
+
+	do {
+		any = false;
+		for (unsigned nr = 0; nr < p->nr_threads; nr++)
+			for (unsigned i = p->nr_calls[nr]; i-- > 0;)
+				any |= try_without(p, nr, i);
+	} while (any);
+	run(p);
+}
+
+static const struct program *being_run;
+
+/* Also what a sanitizer calls before it ends the program. */
+static void print_replay(void)
+{
+	if (!being_run)
+		return;
+	printf("  build/unit/hosted --object %s --replay \"", being_run->object->name);
+	program_print(being_run);
+	printf("\"\n");
+	fflush(stdout);
+}
+
+/* False: @p failed; it was shrunk and printed. */
+static bool must(struct program *p, bool (*way)(struct program *))
+{
+	being_run = p;
+	if (way(p))
+		return true;
+	shrink(p);
+	printf("%s: %s\n", p->object->name, history.world.fault);
+	print_replay();
+	return false;
+}
+
+/* --- the command line ------------------------------------------------------------------------- */
+
+/* A program of several threads comes after so many pairs of one thread. */
+#define ALONE 4
+
+static bool explore(const struct object *object, u64 seed, unsigned nr_programs)
+{
+	struct prng random;
+	static struct program p;
+
+	prng_seed(&random, seed);
+	p.object = object;
+	for (unsigned i = 0; i < nr_programs; i++) {
+		bool beside = i % ALONE == 0;
+
+		program_draw(&p, &random, true, MAX_CALLS);
+		if (!must(&p, schedules))
+			return false;
+		program_draw(&p, &random, true, 3);
+		if (!must(&p, every_allocation))
+			return false;
+		if (!beside)
+			continue;
+		program_draw(&p, &random, false, 2);
+		if (!must(&p, schedules))
+			return false;
+	}
+	printf("%s: %u programs, %lu runs\n", object->name, nr_programs, nr_runs);
+	return true;
+}
+
+static int replay(const struct object *object, const char *text)
+{
+	static struct program p;
+
+	p.object = object;
+	if (!program_parse(&p, text))
+		return 2;
+	being_run = &p;
+	if (run(&p)) {
+		printf("%s: all is right\n", object->name);
+		return 0;
+	}
+	printf("%s: %s\n", object->name, history.world.fault);
+	return 1;
+}
+
+static const struct object *find(const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
+		if (!strcmp(objects[i]->name, name))
+			return objects[i];
+	fprintf(stderr, "hosted: there is no object \"%s\"\n", name);
+	exit(2);
+}
+
+static int usage(void)
+{
+	fprintf(stderr,
+		"usage: hosted [--object NAME] [--seed N] [--programs N] [--preemptions N]\n"
+		"              [--runs N] [--replay PROGRAM]\n");
+	return 2;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "object", 1, NULL, 'o' },   { "seed", 1, NULL, 's' },
+		{ "programs", 1, NULL, 'n' }, { "preemptions", 1, NULL, 'p' },
+		{ "runs", 1, NULL, 'm' },     { "replay", 1, NULL, 'r' },
+		{ NULL, 0, NULL, 0 }
+	};
+	const struct object *object = NULL;
+	const char *text = NULL;
+	unsigned nr_programs = 100;
+	u64 seed = 1;
+	int c;
+
+	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (c == 'o')
+			object = find(optarg);
+		else if (c == 's')
+			seed = strtoull(optarg, NULL, 0);
+		else if (c == 'n')
+			nr_programs = (unsigned)strtoul(optarg, NULL, 0);
+		else if (c == 'p')
+			most_preemptions =
+				min((unsigned)strtoul(optarg, NULL, 0), (unsigned)MAX_PREEMPTIONS);
+		else if (c == 'm')
+			runs_of_a_program = strtoull(optarg, NULL, 0);
+		else if (c == 'r')
+			text = optarg;
+		else
+			return usage();
+	}
+	if (optind < argc)
+		return usage();
+	__sanitizer_set_death_callback(print_replay);
+	if (text)
+		return replay(object ? object : objects[0], text);
+	for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
+		if ((!object || objects[i] == object) && !explore(objects[i], seed, nr_programs))
+			return 1;
+	return 0;
+}

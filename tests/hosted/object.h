@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A kind of object of the kernel that is tried: how to make one and what calls there are, and
+ * beside it a model, which says what each call answers if the calls come one after the other. The
+ * model shares nothing with the object.
+ */
+#pragma once
+
+#include "lib/types.h"
+#include "lib/prng.h"
+#include "world.h"
+
+struct call {
+	u8 op, how; /* the object's; enum user_memory */
+	u32 n;
+};
+
+struct answer {
+	long value;
+	u64 digest;  /* of the data that came with it */
+	bool failed; /* an allocation failed in that run */
+};
+
+/* Whether a call ends, by the model. */
+enum model_says { ENDS, MAY_SLEEP, MUST_SLEEP };
+
+struct object {
+	const char *name;
+	const char *const *op_names; /* NULL behind the last */
+	void *(*create)(unsigned nr_threads);
+	void (*destroy)(void *object);
+	/* One of @op_names, and a number. @alone: no other thread runs. */
+	struct call (*draw)(struct prng *random, bool alone);
+	/* By thread @nr, the call number @id of all. */
+	struct answer (*perform)(void *object, unsigned nr, unsigned id, const struct call *call);
+	size_t model_size;
+	void (*model_create)(void *model, unsigned nr_threads);
+	/*
+	 * Puts the right answer in the place of the one that was seen. Where several are right it
+	 * keeps that. MAY_SLEEP: the call answers so, or sleeps and has no effect. MUST_SLEEP: no
+	 * effect. Every answer but that of a lack of memory has its effect on the model.
+	 */
+	enum model_says (*model_perform)(void *model, unsigned nr, unsigned id,
+					 const struct call *call, struct answer *answer);
+};
+
+extern const struct object pipe_object;
