@@ -1,10 +1,84 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""EEVDF of Linux 6.12 on one CPU: lag and what becomes of it, and hogs that take turns by deadlines."""
+"""The rules of EEVDF of Linux 6.12, and of BORE 5.9.6 where it differs: who is next, lag, places, requests."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import bore
+from arithmetic import Load, quotient, virtual
+from fair_rows import (ABSENT, ASLEEP, DELAYED, ELIGIBLE, INITIAL, LASTS, LEAVES_CLASS, NEW, NEXT, QUEUED, RELATIVE,
+                       SLEEP, SPECIAL, SWAPPED, USED, Choice, Queue, Row, Tunables, ahead, firsts, is_virtual, name,
+                       reason, virtual_range, with_flag)
+from judging import NOT_JUDGED, RIGHT, Verdict
 
-from arithmetic import MS, Load, down, of_nice, quotient, virtual
+# --- who is next ------------------------------------------------------------------------------------------
+
+WHY = {"only_one": "nobody else is queued", "nominated": "it is nominated and eligible",
+       "request_lasts": "the running one is eligible and its request lasts",
+       "earliest_deadline": "of the eligible it has the earliest deadline"}
+
+
+def best(q: Queue, lasts: bool) -> list[Choice]:
+    """Who comes next if nobody is nominated, and why. @lasts: the running one's request is not to be broken into."""
+    if len(q.rows) == 1:
+        return [(q.rows[0], "only_one")]
+    # BORE does not wait for the end of requests where more than a few are queued.
+    protects = q.d["policy"] != "bore" or len(q.rows) <= bore.PARITY
+    if q.curr and lasts and protects and q.eligible(q.curr):
+        return [(q.curr, "request_lasts")]
+    return [(row, "earliest_deadline") for row in firsts([row for row in q.rows if q.eligible(row)], "deadline")]
+
+
+def lasts(q: Queue) -> bool:
+    return bool(q.curr and q.curr["flags"] & LASTS)
+
+
+def choices(d: Row, q: Queue, t: Tunables) -> list[Choice]:
+    nominated = with_flag(q.rows, NEXT) if len(q.rows) > 1 else None
+    return [(nominated, "nominated")] if nominated and q.eligible(nominated) else best(q, lasts(q))
+
+
+def judge_numbers(d: Row, q: Queue) -> Verdict:
+    """V, and who is eligible, as the policy has them."""
+    if q.rows and q.now_from(d["v"]) != 0:
+        return f"the virtual time is off by {q.now_from(d['v'])} ns"
+    for row in q.rows:
+        if q.eligible(row) != bool(row["flags"] & ELIGIBLE):
+            return f"{name(row)} is {'' if q.eligible(row) else 'not '}eligible"
+    return RIGHT
+
+
+def judge_preempt(d: Row, q: Queue, t: Tunables) -> Verdict:
+    curr, woken = q.curr, q.subject
+    if not curr or not woken:
+        return NOT_JUDGED
+    if curr["flags"] & USED:
+        return reason(d, "request_used_up") if d["answer"] else "the running one used up its request"
+    if d["answer"] and d["rule"] == "eligibility":  # the charge just before ended its turn
+        return "the running one is eligible" if q.eligible(curr) else "its request lasts" if lasts(q) else RIGHT
+    urgent = (woken["slice"] < curr["slice"] and q.eligible(woken)
+              and (ahead(woken["deadline"], curr["deadline"]) < 0 or not q.eligible(curr)))
+    first = best(q, lasts(q) and not urgent)
+    among = any(woken is row for row, _ in first)
+    if among == bool(d["answer"]) or (among and len(first) > 1):
+        return reason(d, "request_lasts" if first[0][1] == "request_lasts" else "pick_agrees")
+    return f"a pick would choose {name(first[0][0])}: {WHY[first[0][1]]}"
+
+
+def judge_tick(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """The charge just before ended the turn, or did not; what weights of groups changed since then does not count.
+
+    If it did, the rule is that charge's, which the row tells; if not, the policy's usual one.
+    """
+    row = q.subject
+    if not row:
+        return NOT_JUDGED
+    used_up = bool(row["flags"] & USED)
+    if d["answer"] and not used_up and row["flags"] & LASTS:
+        return "its request lasts"
+    if not d["answer"] and used_up:
+        return "its request is used up"
+    return reason(d, "request_used_up" if used_up or not d["answer"] else "eligibility")
+
+
+# --- lag --------------------------------------------------------------------------------------------------
 
 
 def inflated(lag: int, resident: int, weight: int) -> int:
@@ -20,9 +94,13 @@ def realised(left: int, resident: int, weight: int) -> int:
     return quotient(left * resident, resident + weight)
 
 
-def limit(slice_ns: int, tick_ns: int, load: Load) -> int:
+def limit_ns(slice_ns: int, tick_ns: int) -> int:
     """The most lag that is kept: two requests, or a tick."""
-    return virtual(max(2 * slice_ns, tick_ns), load)
+    return max(2 * slice_ns, tick_ns)
+
+
+def limit(slice_ns: int, tick_ns: int, load: Load) -> int:
+    return virtual(limit_ns(slice_ns, tick_ns), load)
 
 
 def reweighted(now: int, v: int, deadline: int, most: int, old: int, new: int) -> tuple[int, int]:
@@ -31,96 +109,121 @@ def reweighted(now: int, v: int, deadline: int, most: int, old: int, new: int) -
     return now - quotient(lag * old, new), now + quotient((deadline - now) * old, new)
 
 
-@dataclass
-class Hog:
-    """A task that never sleeps."""
-
-    name: str
-    load: Load
-    slice_ns: int
-    v: int = 0
-    deadline: int = 0
-
-    @property
-    def weight(self) -> int:
-        return down(self.load.stored)
+def limit_of(d: Row, q: Queue, t: Tunables, row: Row) -> tuple[int, int]:
+    """The limit of the lag of @row, by the longest request of the queue; the least and the most that it may be."""
+    low, high = virtual_range(limit_ns(max(r["slice"] for r in q.rows), t.tick_ns), row)
+    return (low // 2, high // 2) if d["policy"] == "bore" else (low, high)
 
 
-@dataclass
-class Step:
-    """The state after a tick. `eligible` has the names of the eligible tasks, `following` the task that runs next."""
-
-    asked: bool
-    now: int
-    v: dict[str, int]
-    deadline: dict[str, int]
-    eligible: str
-    following: str
+def lag_to_keep(d: Row, q: Queue, t: Tunables, row: Row) -> tuple[int, int]:
+    """The lag of @row within its limit; the least and the most."""
+    lag = q.now_from(row["vruntime"])
+    low, high = limit_of(d, q, t, row)
+    if lag < 0:
+        return max(lag, -high), max(lag, -low)
+    return min(lag, low), min(lag, high)
 
 
-class Queue:
-    """The waiting tasks in order of deadlines, equal ones in the order in which they came, and the running one.
-
-    Nothing breaks into the request with which a task comes to run. In a later one it is replaced when it has had more
-    than its share.
-    """
-
-    def __init__(self, tick_ns: int, hogs: list[Hog]) -> None:
-        self.tick_ns = tick_ns
-        self.all = hogs
-        self.waiting: list[Hog] = []
-        for hog in hogs:  # new tasks ask for half a slice first
-            hog.deadline = hog.v + virtual(hog.slice_ns, hog.load) // 2
-            self.insert(hog)
-        self.running = self.waiting.pop(0)
-        self.protected = True
-
-    def insert(self, hog: Hog) -> None:
-        at = sum(other.deadline <= hog.deadline for other in self.waiting)
-        self.waiting.insert(at, hog)
-
-    def now(self) -> int:
-        """V: the weighted mean of all, rounded down."""
-        return sum(hog.v * hog.weight for hog in self.all) // sum(hog.weight for hog in self.all)
-
-    def eligible(self, hog: Hog) -> bool:
-        """Is it owed something? By the exact sum, not by the rounded mean."""
-        return sum((other.v - hog.v) * other.weight for other in self.all) >= 0
-
-    def pick(self) -> Hog:
-        """The earliest deadline of those eligible; the running one only if its own is strictly earlier."""
-        best = next((hog for hog in self.waiting if self.eligible(hog)), None)
-        mine = self.running if self.eligible(self.running) else None
-        if best and (not mine or best.deadline <= mine.deadline):
-            return best
-        return mine or self.waiting[0]
-
-    def step(self) -> Step:
-        hog = self.running
-        hog.v += virtual(self.tick_ns, hog.load)
-        asked = hog.v >= hog.deadline or not (self.protected or self.eligible(hog))
-        if hog.v >= hog.deadline:  # the request is done; the next one begins here
-            hog.deadline = hog.v + virtual(hog.slice_ns, hog.load)
-            self.protected = False
-        if asked:
-            chosen = self.pick()
-            if chosen is not hog:
-                self.waiting.remove(chosen)
-                self.insert(hog)
-                self.running = chosen
-                self.protected = True
-        return Step(asked, self.now(), {each.name: each.v for each in self.all},
-                    {each.name: each.deadline for each in self.all},
-                    "".join(each.name for each in self.all if self.eligible(each)), self.running.name)
+def lag_after_delay(d: Row, q: Queue, t: Tunables, row: Row) -> tuple[int, int]:
+    """A sleeper stayed queued: its debt did not grow since, nor did it become a claim."""
+    least, most = lag_to_keep(d, q, t, row)
+    if row["group"] and not row["flags"] & ASLEEP:
+        return min(0, least), 0  # a group that runs still: its row lacks the lag with which it fell asleep
+    return min(0, max(least, row["lag"])), min(0, max(most, row["lag"]))
 
 
-def hogs(hz: int, tasks: list[tuple[str, int, int]]) -> Iterator[Step]:
-    """Hogs (name, nice value, slice in ns) that all start at 0."""
-    queue = Queue(1000 * MS // hz, [Hog(name, of_nice(nice), slice_ns) for name, nice, slice_ns in tasks])
-    while True:
-        yield queue.step()
+def judge_leave(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """Lag is V less its virtual time, within its limit. Who owes stays queued."""
+    row, flags = q.subject, d["flags"]
+    if not row:
+        return NOT_JUDGED
+    if not row["flags"] & QUEUED:
+        return RIGHT if d["lag"] == row["lag"] and not d["answer"] else "it travels asleep, with the lag it had"
+    low, high = (lag_after_delay if flags & DELAYED else lag_to_keep)(d, q, t, row)
+    if flags & DELAYED and d["answer"]:
+        return "it has waited long enough, and must leave"
+    if not flags & DELAYED:
+        owes = d["lag"] < 0
+        if d["answer"] != (owes and flags & (SLEEP | SPECIAL) == SLEEP):
+            return "it has no debt, and must leave" if d["answer"] else "it has a debt, and must stay"
+        if d["weight"] != row["weight"]:  # the end of a burst changed BORE's weight first
+            return judge_rescaled(d, q, t, row)
+    return RIGHT if low <= d["lag"] <= high else f"its lag is {low} to {high} ns, not {d['lag']}"
 
 
-def first(tasks: list[tuple[str, int, int]]) -> str:
-    """The task that is picked first."""
-    return Queue(MS, [Hog(name, of_nice(nice), slice_ns) for name, nice, slice_ns in tasks]).running.name
+def judge_rescaled(d: Row, q: Queue, t: Tunables, row: Row) -> Verdict:
+    """With its new weight its lag is the same in real time, but for rounding, and has a new limit."""
+    scaled = q.now_from(row["vruntime"]) * row["weight"] // d["weight"]
+    low, high = limit_of(d, q, t, row | {"weight": d["weight"]})
+    if abs(d["lag"] - scaled) <= 2 or d["lag"] * scaled >= 0 and low <= abs(d["lag"]) <= min(high, abs(scaled)):
+        return RIGHT
+    return f"its lag is {scaled} ns, not {d['lag']}"
+
+
+# --- entering ---------------------------------------------------------------------------------------------
+
+
+def judge_place(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """Among the others, itself included, its lag is the one it brought."""
+    row, flags = q.subject, d["flags"]
+    if not row or flags & SWAPPED:
+        return NOT_JUDGED  # a swap gives all a common point
+    if flags & (NEW | LEAVES_CLASS | ABSENT):
+        return RIGHT if d["vruntime"] == row["vruntime"] else "off the queue an entity is its lag, and has no place"
+    if d["weight"] != row["weight"]:
+        return NOT_JUDGED  # a new score of BORE gave it another weight, and its lag with that
+    low = high = row["lag"]
+    if flags & DELAYED:
+        low, high = lag_after_delay(d, q, t, row)
+        kept = lag_to_keep(d, q, t, row)
+        if d["vruntime"] == row["vruntime"] and kept[0] <= high and low <= kept[1]:
+            return RIGHT if d["deadline"] == row["deadline"] else "its lag need not change, nor does its deadline"
+    others = Queue(d | {"candidates": [other for other in q.rows if other is not row]})
+    left = d["vruntime"] - d["v"]
+    if others.rows:
+        left, resident = others.now_from(d["vruntime"]), others.weight()
+        low, high = (inflated(lag, resident, row["weight"]) for lag in (low, high))
+        if not low <= left <= high:
+            return f"it belongs {low} to {high} ns left of the others, not {left}"
+    return judge_request(d, row)
+
+
+def judge_request(d: Row, row: Row) -> Verdict:
+    """A request lasts a slice; half of it for a new entity, and under BORE as its tunable says."""
+    rest = ahead(d["deadline"], d["vruntime"])
+    if row["flags"] & RELATIVE:
+        return RIGHT if rest == ahead(row["deadline"], 0) else "the rest of its request is not what it brought"
+    halves = not d["flags"] & DELAYED and (d["flags"] & INITIAL or d["policy"] == "bore")
+    whole = {rest} | ({2 * rest, 2 * rest + 1} if halves else set())
+    if any(is_virtual(v, d["slice"], row) for v in whole):
+        return RIGHT
+    return f"its request of {d['slice']} ns is {rest} ns of virtual time"
+
+
+# --- running ----------------------------------------------------------------------------------------------
+
+
+def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
+    """Virtual time advances by the time that it ran, over its weight; past the deadline a new request begins."""
+    row = q.subject
+    if not row:
+        return "there is no subject"
+    used_up = ahead(d["vruntime"], row["deadline"]) >= 0
+    if d["slice"] != row["slice"] and not (used_up and d["slice"] in {t.base_slice_ns, *t.boot_slices_ns}):
+        return f"its slice was {row['slice']} and is {d['slice']}"
+    if d["weight"] != row["weight"]:
+        return NOT_JUDGED  # a new score of BORE gave it another weight
+    if not row["flags"] & QUEUED:
+        return RIGHT if d["vruntime"] == row["vruntime"] else "it is not queued, but its virtual time changed"
+    gone = ahead(d["vruntime"], row["vruntime"])
+    if not is_virtual(gone, d["delta"], row):
+        return f"{d['delta']} ns at weight {row['weight']} are not {gone} ns of virtual time"
+    if d["answer"] and not used_up and row["flags"] & LASTS:
+        return "its turn ended within a request that is not to be broken into"
+    if used_up and d["answer"] != (d["nr_queued"] > 1):
+        return "it used up its request, but nobody asked for a switch"
+    if not used_up and d["deadline"] != row["deadline"]:
+        return "its deadline changed before it was reached"
+    if used_up and not is_virtual(ahead(d["deadline"], d["vruntime"]), d["slice"], row):
+        return "the new request does not last a slice"
+    return reason(d, "request_used_up" if used_up else "eligibility") if d["answer"] else RIGHT

@@ -21,9 +21,10 @@ from itertools import islice
 import bore
 import cfs
 import eevdf
+import hogs
 import pelt
-from arithmetic import IDLE, MS, NICE_0, SCALE_BITS, calc_delta, group_weight, of_idle, of_nice, of_sum, virtual
-from cfs import Tunables
+from arithmetic import (IDLE, MS, NICE_0, SCALE_BITS, WEIGHTS, calc_delta, group_weight, of_idle, of_nice, of_sum,
+                        virtual)
 
 TESTS = pathlib.Path(__file__).resolve().parent.parent / "unit"
 Value = int | str
@@ -213,48 +214,43 @@ def pelt_guesses_by_weight() -> list[Value]:
 
 
 def cfs_trace() -> list[Value]:
-    steps = list(islice(cfs.hogs(1000, TRACE_NICES), max(CFS_TIMES)))
-    return flat([(at, step.ran, *step.v.values(), step.min_v, step.following)
-                 for at, step in ((at, steps[at - 1]) for at in CFS_TIMES)])
+    steps = list(islice(hogs.under_cfs(1000, TRACE_NICES), max(CFS_TIMES) + 1))
+    return flat([(at, step.ran, *step.v.values(), step.now, step.following)
+                 for at, step in ((at, steps[at]) for at in CFS_TIMES)])
 
 
 def cfs_picks() -> list[Value]:
-    return ["".join(step.ran for step in islice(cfs.hogs(250, TRACE_NICES), 12))]
+    return ["".join(step.following for step in islice(hogs.under_cfs(250, TRACE_NICES), 12))]
 
 
 def cfs_trace_slices() -> list[Value]:
-    queue = [of_nice(nice) for nice in TRACE_NICES.values()]
-    return [cfs.slice_of(queue[which], queue, Tunables()) for which in (0, 2)]
+    return [slices(1, tuple(TRACE_NICES.values()))[which] for which in (0, 2)]
 
 
 def slices(factor: int, *queues: tuple[int, ...]) -> list[Value]:
-    tunables = Tunables(6 * MS * factor, 750_000 * factor)
-    loads = [[of_nice(nice) for nice in queue] for queue in queues]
-    return [cfs.slice_of(load, queue, tunables) for queue in loads for load in queue]
+    weights = [[WEIGHTS[nice + 20] for nice in queue] for queue in queues]
+    return [cfs.slice_of(weight, queue, 6 * MS * factor, 750_000 * factor) for queue in weights for weight in queue]
 
 
 def stretched_slices() -> list[Value]:
-    queues = ([of_nice(0)] * 8, [of_nice(0)] * 9)
-    return [*(cfs.slice_of(queue[0], queue, Tunables(base_slice=False)) for queue in queues),
-            cfs.slice_of(of_nice(0), queues[1], Tunables())]
+    return [cfs.slice_of(NICE_0, [NICE_0] * nr, 6 * MS, 750_000, floor)
+            for nr, floor in ((8, False), (9, False), (9, True))]
 
 
 def granularities() -> list[Value]:
-    return flat([(nice, cfs.granularity(of_nice(nice))) for nice in (-20, -10, -5, 0, 5, 10, 19)])
+    return flat([(nice, virtual(MS, of_nice(nice))) for nice in (-20, -10, -5, 0, 5, 10, 19)])
 
 
 def eevdf_trace() -> list[Value]:
-    steps = list(islice(eevdf.hogs(1000, EEVDF_TASKS), max(EEVDF_TIMES)))
+    steps = list(islice(hogs.under_eevdf(1000, EEVDF_TASKS), max(EEVDF_TIMES) + 1))
     return flat([(at, int(step.asked), step.now,
                   *(value for name in step.v for value in (step.v[name], step.deadline[name])),
-                  step.eligible, step.following) for at, step in ((at, steps[at - 1]) for at in EEVDF_TIMES)])
+                  step.eligible, step.following) for at, step in ((at, steps[at]) for at in EEVDF_TIMES)])
 
 
 def eevdf_picks() -> list[Value]:
-    picks = [f"0{eevdf.first(EEVDF_MIXED)}"]
-    picks += [f"{ms}{step.following}" for ms, step in enumerate(islice(eevdf.hogs(1000, EEVDF_MIXED), 15), 1)
-              if step.asked]
-    return [" ".join(picks)]
+    steps = enumerate(islice(hogs.under_eevdf(1000, EEVDF_MIXED), 16))
+    return [" ".join(f"{ms}{step.following}" for ms, step in steps if step.asked)]
 
 
 def eevdf_placement() -> list[Value]:

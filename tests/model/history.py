@@ -16,13 +16,13 @@ from typing import Any
 
 import bore
 from arithmetic import WEIGHTS
-from reasons import (ABSENT, ASLEEP, DUE, LEAVES_CLASS, NEW, QUEUED, RIGHT, RUNS, SWAPPED, WORD, Row, Verdict, ahead,
-                     subject_of)
+from cfs import advanced
+from fair_rows import ABSENT, DUE, LEAVES_CLASS, MOVE, NEW, QUEUED, RUNS, SAVE, SLEEP, SWAPPED, Row, subject_of
+from judging import RIGHT, Verdict
 
 Entity = tuple[int, int]  # the pid of a task, or 0 and the number of a group
 Where = tuple[int, int]   # a CPU and the number of a group: a queue
 
-SAVE, MOVE = 0x2, 0x4
 OF_CFS = ("cfs", "bore_cfs", "fdl")
 TELLING = {"charge", "leave", "place"}  # a file without one of these kinds does not tell how v moves
 
@@ -67,7 +67,7 @@ class Clock:
         leaves = kind == "leave" and was_queued and d["flags"] & (SAVE | MOVE) != SAVE
         if (kind == "charge" or leaves) and self.queued:
             if self.v is not None:
-                self.v = (self.v + max(0, min(ahead(v, self.v) for v in self.queued.values()))) % WORD
+                self.v = advanced(self.v, list(self.queued.values()))
 
 
 class Past:
@@ -134,7 +134,7 @@ class Past:
         pid, kind = d["pid"], d["kind"]
         if kind == "leave":
             self.bursts.pop(pid, None)
-            if d["flags"] & ASLEEP:
+            if d["flags"] & SLEEP:
                 self.bursts[pid] = 0
         row = subject_of(d)
         if kind != "charge" or not row:

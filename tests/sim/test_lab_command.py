@@ -124,7 +124,7 @@ def test_a_build_directory_that_cannot_be_written(refused, handed_in, tmp_path):
 def test_a_tree_that_git_does_not_know_is_listed(tmp_path):
     names = ["Makefile", "docs/a.md", "kernel/mm/a.c", "tests/model/judge.py"]
     for name in [*names, "docs/more/a.md", "README.md", "kernel/a.orig", "tools/__pycache__/a.pyc", "tools/a.dat",
-                 "user/build/a.c", "tests/model/cfs.py"]:
+                 "user/build/a.c", "tests/model/hogs.py"]:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("text", encoding="utf-8")

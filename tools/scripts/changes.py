@@ -21,7 +21,7 @@ RULES = (
     ("tests/prop/*", ("tests/prop",)),
     ("tests/oracle/*", ("tests/unit", "tests/prop")),
     ("tests/kernel/*", ("tests/kernel",)),
-    ("tests/model/*", ("tests/static", "{stem}")),
+    ("tests/model/*", ("tests/static", "tests/sim/test_judge.py", "{stem}")),
     ("tests/mutants/*", ("tests/mutants",)),
     ("tests/scenarios/*", ("tests/sim/test_scenarios.py", "tests/e2e/test_scenarios.py")),
     ("tests/*", ("{stem}",)),

@@ -21,9 +21,11 @@ from ..decisions.fair_decisions import KINDS, Decision, as_rows, read as read_fa
 from ..decisions.fair_text import ms
 
 sys.path.insert(0, str(ROOT / "tests" / "model"))
+import cfs
+import eevdf
 import judge
 import judge_class
-import reasons
+from fair_rows import ELIGIBLE, SKIP, Queue, Row, Tunables, ahead, name
 
 MS = 1_000_000
 
@@ -67,61 +69,62 @@ def _in_ms(ns: Fraction | int) -> str:
     return ms(round(ns))
 
 
-def _lag(q: judge.Queue, row: judge.Row) -> Fraction:
+def _lag(q: Queue, row: Row) -> Fraction:
     return Fraction(q.sum_ahead(row["vruntime"]), q.weight())
 
 
-def _left(q: judge.Queue) -> int:
+def _left(q: Queue) -> int:
     base = q.rows[0]["vruntime"]
-    return min((row["vruntime"] for row in q.rows), key=lambda v: reasons.ahead(v, base))
+    return min((row["vruntime"] for row in q.rows), key=lambda v: ahead(v, base))
 
 
-def _eevdf_pick(d: judge.Row, q: judge.Queue, verdict: str) -> str:
+def _eevdf_pick(d: Row, q: Queue, verdict: str) -> str:
     picked, left = q.find(d["pid"], d["subject_group"]), _left(q)
     if not picked:
         return f"you picked {_who(d)}, which is not queued"
-    best, why = judge.eevdf_best(q, d["policy"], bool(q.curr and q.curr["flags"] & reasons.LASTS))
-    if any(picked is row for row in best):
+    best = eevdf.best(q, eevdf.lasts(q))
+    if any(picked is row for row, _ in best):
         return _eligibility(q, verdict)
-    v = reasons.ahead(picked["vruntime"], left) + _lag(q, picked)
-    expected = judge.name(best[0])
+    v = ahead(picked["vruntime"], left) + _lag(q, picked)
+    first, why = best[0][0], eevdf.WHY[best[0][1]]
+    expected = name(first)
     if not q.eligible(picked):
-        return (f"you picked {judge.name(picked)}: its lag is {_in_ms(_lag(q, picked))} ms, so it is not eligible; "
+        return (f"you picked {name(picked)}: its lag is {_in_ms(_lag(q, picked))} ms, so it is not eligible; "
                 f"V = {_in_ms(v)} from the leftmost; expected {expected}: {why}")
-    if best[0] is q.curr and q.curr["flags"] & reasons.LASTS:
-        return (f"you picked {judge.name(picked)}: {expected} ran, is eligible and has not used up its request, so it "
+    if best[0][1] == "request_lasts":
+        return (f"you picked {name(picked)}: {expected} ran, is eligible and has not used up its request, so it "
                 "goes on")
-    due, first = (reasons.ahead(row["deadline"], left) for row in (picked, best[0]))
-    return (f"you picked {judge.name(picked)}: it is eligible, but its deadline {_in_ms(due)} is not the earliest; "
-            f"expected {expected}, which is due at {_in_ms(first)}: {why}")
+    mine, earliest = (ahead(row["deadline"], left) for row in (picked, first))
+    return (f"you picked {name(picked)}: it is eligible, but its deadline {_in_ms(mine)} is not the earliest; "
+            f"expected {expected}, which is due at {_in_ms(earliest)}: {why}")
 
 
-def _eligibility(q: judge.Queue, verdict: str) -> str:
+def _eligibility(q: Queue, verdict: str) -> str:
     """The pick is right, but a number that the policy reports with it is not."""
     for row in q.rows:
-        if q.eligible(row) != bool(row["flags"] & judge.ELIGIBLE):
+        if q.eligible(row) != bool(row["flags"] & ELIGIBLE):
             not_, says = ("", "not ") if q.eligible(row) else ("not ", "")
-            return (f"your code says that {judge.name(row)} is {says}eligible: its lag is {_in_ms(_lag(q, row))} ms, "
+            return (f"your code says that {name(row)} is {says}eligible: its lag is {_in_ms(_lag(q, row))} ms, "
                     f"so it is {not_}eligible")
     return verdict
 
 
-def _cfs_pick(d: judge.Row, q: judge.Queue, t: judge.Tunables) -> str:
+def _cfs_pick(d: Row, q: Queue, t: Tunables) -> str:
     picked, left = q.find(d["pid"], d["subject_group"]), _left(q)
     if not picked:
         return f"you picked {_who(d)}, which is not queued"
     first = next(row for row in q.rows if row["vruntime"] == left)
-    right = judge.picks_from(q.rows, first, judge.cfs_granularity(t))[0]
-    lead = reasons.ahead(picked["vruntime"], left)
+    right = cfs.choices_from(d, t, q.rows, first)[0][0]
+    lead = ahead(picked["vruntime"], left)
     why = ("it has the least" if right is first else
-           f"it is nominated, and only {_in_ms(reasons.ahead(right['vruntime'], left))} ms greater than the least")
-    if first["flags"] & reasons.SKIP and right is not first:
-        why = f"{judge.name(first)} yielded"
-    return (f"you picked {judge.name(picked)}: its virtual runtime is {_in_ms(lead)} ms greater than the least; "
-            f"expected {judge.name(right)}: {why}")
+           f"it is nominated, and only {_in_ms(ahead(right['vruntime'], left))} ms greater than the least")
+    if first["flags"] & SKIP and right is not first:
+        why = f"{name(first)} yielded"
+    return (f"you picked {name(picked)}: its virtual runtime is {_in_ms(lead)} ms greater than the least; "
+            f"expected {name(right)}: {why}")
 
 
-def _who(d: judge.Row) -> str:
+def _who(d: Row) -> str:
     return f"group {d['subject_group']}" if d["subject_group"] else f"{d['comm']}-{d['pid']}"
 
 
@@ -131,12 +134,12 @@ CALLS = {"pick": "pick", "preempt": "preemption", "tick": "tick", "place": "plac
 
 def _signed(verdict: str) -> str:
     """Virtual times before 0, which are u64, as people read them."""
-    return re.sub(r"\d{19,}", lambda match: str(reasons.ahead(int(match[0]), 0)), verdict)
+    return re.sub(r"\d{19,}", lambda match: str(ahead(int(match[0]), 0)), verdict)
 
 
-def _sentence(d: judge.Row, verdict: str, t: judge.Tunables) -> str:
+def _sentence(d: Row, verdict: str, t: Tunables) -> str:
     """The wrong decision @d as a sentence."""
-    q = judge.Queue(d)
+    q = Queue(d)
     if d["kind"] == "pick" and q.rows and q.complete():
         if not d["answer"]:
             return f"you picked nobody, though {len(q.rows)} are queued"
@@ -163,7 +166,7 @@ def _table(path: pathlib.Path, time: int, kind: str) -> list[str]:
     return []
 
 
-def _lines(path: pathlib.Path) -> Iterator[judge.Row]:
+def _lines(path: pathlib.Path) -> Iterator[Row]:
     """What run the file of JSON is of; then its decisions, one by one: the code of a student may break off the run."""
     with path.open(encoding="utf-8") as lines:
         yield json.loads(next(lines, "{}"))
@@ -173,7 +176,7 @@ def _lines(path: pathlib.Path) -> Iterator[judge.Row]:
                 yield row
 
 
-def _rows(path: pathlib.Path, hz: int, findings: Findings) -> Iterator[judge.Row]:
+def _rows(path: pathlib.Path, hz: int, findings: Findings) -> Iterator[Row]:
     """What run it is; then its decisions, as far as they are whole."""
     try:
         if path.suffix in (".dat", ".bin"):
@@ -190,11 +193,11 @@ def judge_fair(path: pathlib.Path, hz: int = 250) -> Findings:
     """Judge every decision of fair policies in the file @path."""
     findings = Findings()
     rows = _rows(path, hz, findings)
-    head: judge.Row = next(rows, {})
+    head: Row = next(rows, {})
     if not isinstance(head.get("cpus"), int):
         findings.broken = findings.broken or "it does not begin as a record of decisions does"
         return findings
-    tunables = judge.Tunables(head["cpus"], head.get("hz", hz))
+    tunables = Tunables(head["cpus"], head.get("hz", hz))
     for number, d in enumerate(rows, 1):
         findings.count(number, d["time"], judge.judge(d, tunables), lambda verdict: (
             _sentence(d, verdict, tunables), _table(path, d["time"], d["kind"])))
