@@ -18,7 +18,6 @@ static void check_sums(struct fair_queue *q)
 		s64 key = (s64)(e->vruntime - sums.v0);
 
 		SCHED_CHECK(Q10, key < (1ll << 62) && key > -(1ll << 62));
-		SCHED_CHECK(Q17, !entity_is_delayed(e) || eevdf_entity(e)->vlag < 0);
 		sums.sum_weight += weight;
 		sums.sum_key += (s128)key * (s64)weight;
 	}

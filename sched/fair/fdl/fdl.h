@@ -21,12 +21,11 @@ struct fdl_cpu {
 
 /* FDL's part of a queue. */
 struct fdl_queue {
-	u64 lag;	 /* by how much its virtual time is behind the clock; never decreases */
-	u64 container;	 /* deadline of all that have none, together; 0: not needed */
-	u64 weight;	 /* of the entities that have one, queued or running */
-	u64 checked_lag; /* at the last sched_check() */
-	u32 nr;		 /* how many these are */
-	u32 nr_groups;	 /* that have deadlines, whether queued or not */
+	u64 lag;       /* by how much its virtual time is behind the clock; never decreases */
+	u64 container; /* deadline of all that have none, together; 0: not needed */
+	u64 weight;    /* of the entities that have one, queued or running */
+	u32 nr;	       /* how many these are */
+	u32 nr_groups; /* that have deadlines, whether queued or not */
 	/* hints, of the root's queue */
 	u64 curr_hint;	     /* the running entity's deadline since its wakeup; 0: none */
 	u64 next_hint;	     /* when the earliest deadline of those that wait ends; 0: none */

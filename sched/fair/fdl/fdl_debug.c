@@ -27,8 +27,6 @@ void fdl_check(struct fair_queue *q)
 	SCHED_CHECK(F2, nr == fdl_queue(q)->nr && nr <= fdl_queue(q)->nr_groups &&
 				weight == fdl_queue(q)->weight);
 	SCHED_CHECK(F3, !fdl_queue(q)->container || q->nr_running > fdl_queue(q)->nr);
-	SCHED_CHECK(F4, fdl_queue(q)->lag >= fdl_queue(q)->checked_lag);
-	fdl_queue(q)->checked_lag = fdl_queue(q)->lag;
 }
 
 /* The deadlines are on the clock of the queue, from now on. */
