@@ -3,9 +3,9 @@
 
 import bore
 from arithmetic import Load, quotient, virtual
-from fair_rows import (ABSENT, ASLEEP, DELAYED, ELIGIBLE, INITIAL, LASTS, LEAVES_CLASS, NEW, NEXT, QUEUED, RELATIVE,
-                       SLEEP, SPECIAL, SWAPPED, USED, Choice, Queue, Row, Tunables, ahead, firsts, is_virtual, name,
-                       reason, virtual_range, with_flag)
+from fair_rows import (ABSENT, ASLEEP, DELAYED, ELIGIBLE, INITIAL, LASTS, LEAVES_CLASS, LOADS, NEW, NEXT, QUEUED,
+                       RELATIVE, SLEEP, SPECIAL, SWAPPED, USED, Choice, Queue, Row, Tunables, ahead, firsts,
+                       is_virtual, name, reason, virtual_range, with_flag)
 from judging import NOT_JUDGED, RIGHT, Verdict
 
 # --- who is next ------------------------------------------------------------------------------------------
@@ -203,6 +203,22 @@ def judge_request(d: Row, row: Row) -> Verdict:
 # --- running ----------------------------------------------------------------------------------------------
 
 
+def begin_turn(row: Row) -> None:
+    """A pick brings @row onto the CPU: nobody may break into its request."""
+    row["flags"] |= LASTS
+
+
+def renew(row: Row) -> None:
+    """@row used up its request. Others may break into the next one."""
+    row["deadline"] = row["vruntime"] + virtual(row["slice"], LOADS[row["weight"]])
+    row["flags"] &= ~LASTS
+
+
+def turn_ends(used_up: bool, lasts: bool, eligible: bool) -> bool:
+    """Does a charge end the turn, if others wait? @lasts: the request is not to be broken into."""
+    return used_up or not (lasts or eligible)
+
+
 def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
     """Virtual time advances by the time that it ran, over its weight; past the deadline a new request begins."""
     row = q.subject
@@ -218,9 +234,11 @@ def judge_charge(d: Row, q: Queue, t: Tunables) -> Verdict:
     gone = ahead(d["vruntime"], row["vruntime"])
     if not is_virtual(gone, d["delta"], row):
         return f"{d['delta']} ns at weight {row['weight']} are not {gone} ns of virtual time"
-    if d["answer"] and not used_up and row["flags"] & LASTS:
+    # Whether it is eligible the record of a charge does not tell.
+    request_lasts, others = bool(row["flags"] & LASTS), d["nr_queued"] > 1
+    if d["answer"] and not (others and turn_ends(used_up, request_lasts, eligible=False)):
         return "its turn ended within a request that is not to be broken into"
-    if used_up and d["answer"] != (d["nr_queued"] > 1):
+    if not d["answer"] and others and turn_ends(used_up, request_lasts, eligible=True):
         return "it used up its request, but nobody asked for a switch"
     if not used_up and d["deadline"] != row["deadline"]:
         return "its deadline changed before it was reached"

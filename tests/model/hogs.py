@@ -89,10 +89,10 @@ def under_eevdf(hz: int, hogs: list[Hog]) -> Iterator[Step]:
             chosen = eevdf.best(cpu.queue(), bool(row["flags"] & LASTS))[0][0]
             if not chosen["flags"] & RUNS:
                 cpu.run(chosen)
-                chosen["flags"] |= LASTS
+                eevdf.begin_turn(chosen)
         yield cpu.step(row, asked, cpu.queue().now_from(0))
         row = cpu.charge()
-        asked = row["vruntime"] >= row["deadline"] or not (row["flags"] & LASTS or cpu.queue().eligible(row))
-        if row["vruntime"] >= row["deadline"]:  # the request is done; the next one begins here
-            row["deadline"] = row["vruntime"] + virtual(row["slice"], LOADS[row["weight"]])
-            row["flags"] &= ~LASTS
+        used_up = row["vruntime"] >= row["deadline"]
+        asked = eevdf.turn_ends(used_up, bool(row["flags"] & LASTS), cpu.queue().eligible(row))
+        if used_up:
+            eevdf.renew(row)
