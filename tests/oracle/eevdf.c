@@ -324,6 +324,9 @@ static bool eevdf_reweighs(const struct view *v, const struct entity *e, s64 new
 		return e->vruntime == v->subject.v && is_scaled(now->vlag, was->vlag, old, new) &&
 		       (was->relative ? is_scaled((s64)now->deadline, (s64)was->deadline, old, new)
 				      : now->deadline == was->deadline);
+	/* With another deadline, but one at V, it is not the request that it was picked for. */
+	if (now->protected && (!was->protected || now_from(v, now->deadline)))
+		return false;
 	lag = lag_to_keep(v, &v->subject);
 	left = now_from(v, e->vruntime);
 	rest = ahead(now->deadline, e->vruntime);
