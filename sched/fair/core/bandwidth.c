@@ -420,7 +420,8 @@ void bandwidth_timer(struct rq *rq)
 
 /*
  * The new limits hold for @q from now on, with nothing owed. What it has goes back, because some of
- * it may be fetched from the new quota already.
+ * it may be fetched from the new quota already. What runs is not charged first: the next tick
+ * charges to the new quota all that ran since the last.
  */
 static void restart(struct fair_queue *q)
 {
@@ -429,7 +430,6 @@ static void restart(struct fair_queue *q)
 	u64 had, taken;
 
 	rq_lock(rq);
-	fair_charge(rq);
 	host_lock(&pool->lock);
 	merge_debt(q);
 	had = q->limited ? (u64)max(q->remaining, 0ll) : 0;
