@@ -488,6 +488,24 @@ static void new_shares_count_from_now_on(void **state)
 	machine_free(m);
 }
 
+/* Nobody is even charged, however often they are set. */
+static void the_same_shares_change_nothing(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *x = new_group(m, NULL);
+	struct entity *e = &x->cpu[0].entity;
+	u64 before;
+
+	(void)state;
+	spawn_in(m, x, 0);
+	tick(m);
+	before = e->vruntime;
+	advance(m, 5 * MS);
+	assert_int_equal(task_group_set_shares(m->s, x, SCHED_SHARES_DEFAULT), 0);
+	assert_int_equal(e->vruntime, before);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -511,6 +529,7 @@ int main(void)
 		cmocka_unit_test(load_is_passed_on_as_often_as_its_kernel_does),
 		cmocka_unit_test(a_groups_weight_is_that_of_its_shares_at_once),
 		cmocka_unit_test(new_shares_count_from_now_on),
+		cmocka_unit_test(the_same_shares_change_nothing),
 	};
 
 	return cmocka_run_group_tests_name("group", tests, NULL, NULL);

@@ -207,9 +207,13 @@ void group_reweigh(struct sched *s, struct task_group *tg)
 
 int task_group_set_shares(struct sched *s, struct task_group *tg, u64 shares)
 {
+	u64 weight = group_weight_of_shares(shares);
+
 	if (!tg || tg->idle)
 		return -EINVAL;
-	WRITE_ONCE(tg->shares, group_weight_of_shares(shares));
+	if (tg->shares == weight)
+		return 0;
+	WRITE_ONCE(tg->shares, weight);
 	group_reweigh(s, tg);
 	return 0;
 }
