@@ -21,6 +21,14 @@ static uint64_t wall_ns = NS_PER_S;
 static struct part parts[MAX_PARTS];
 static int nr_parts;
 
+/*
+ * Some process joins a group. On Linux it waits for RCU then, and so for a tick. Where and when all
+ * begin must not depend on that: they begin on CPUs in turn, whole steps after the program did.
+ */
+static bool grouped;
+static struct cpu_set everywhere; /* where a process may run that has begun */
+#define STEP_NS (20 * NS_PER_MS)  /* whole ticks, and whole periods of 10 ms */
+
 static const struct arg args[] = {
 	{ 't', "time", ARG_TIME, &wall_ns, "run until this wall time has passed (default 1s)" },
 	{ 0 },
@@ -60,9 +68,33 @@ static void join_group(const char *group)
 		die(file);
 }
 
-static void set_up(int i, const void *arg)
+/* Process @i begins on the CPU whose turn it is. */
+static void take_place(int i)
 {
-	const struct part *p = part_of(i, &i);
+	struct cpu_set place = { 0 };
+
+	if (get_cpus(0, &everywhere))
+		die("the affinity");
+	cpu_add(&place, cpu_nth(&everywhere, i));
+	if (set_cpus(0, &place))
+		die("setting the affinity");
+}
+
+static void leave_place(void)
+{
+	if (set_cpus(0, &everywhere))
+		die("setting the affinity");
+}
+
+static bool has_place(const struct part *p)
+{
+	return grouped && !cpu_count(&p->cpus);
+}
+
+static void set_up(int process, const void *arg)
+{
+	int i;
+	const struct part *p = part_of(process, &i);
 
 	(void)arg;
 	if (*p->group)
@@ -77,6 +109,8 @@ static void set_up(int i, const void *arg)
 		die("setting the slice");
 	if (p->deadline.runtime && set_deadline(0, &p->deadline))
 		die("setting the deadline");
+	if (has_place(p))
+		take_place(process);
 }
 
 /* The number after the first @name in a file of /proc about this process; 0 if there is none. */
@@ -116,6 +150,8 @@ static void run_member(int i, uint64_t start_ns, const void *arg, void *result)
 
 	(void)arg;
 	m->end_ns = start_ns + wall_ns;
+	if (has_place(p))
+		leave_place();
 	account(m, -1);
 	p->kind->run(p, m);
 	account(m, 1);
@@ -190,7 +226,7 @@ static void open_pipes(struct part *p)
 
 int main(int argc, char **argv)
 {
-	const struct team_job job = { set_up, run_member, NULL, sizeof(struct member) };
+	struct team_job job = { set_up, run_member, NULL, sizeof(struct member), 0 };
 	struct member *members;
 	int first = parse_args(&program, argc, argv), nr = 0, i;
 	double total_ns = 0;
@@ -200,9 +236,12 @@ int main(int argc, char **argv)
 	for (; first < argc; first++) {
 		parse_part(argv[first], &parts[nr_parts]);
 		open_pipes(&parts[nr_parts]);
+		grouped |= *parts[nr_parts].group;
 		nr += parts[nr_parts].nr * parts[nr_parts].kind->processes;
 		nr_parts++;
 	}
+	if (grouped)
+		job.step_ns = STEP_NS;
 	members = calloc(nr, sizeof(*members));
 	if (!members || run_team(nr, &job, members)) {
 		fprintf(stderr, "mix: a process could not run\n");

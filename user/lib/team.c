@@ -85,8 +85,22 @@ static bool start_member(int i, const struct team_job *job, const int gate[2], s
 	return m->pid > 0;
 }
 
+/*
+ * The time after @begin_ns at which @nr members that are set up can start. Some wait for the kernel
+ * while they are, so the end of that may lie at a tick; with a step the start does not.
+ */
+static uint64_t start_time(uint64_t begin_ns, uint64_t step_ns, int nr)
+{
+	uint64_t start_ns = now_ns() + NS_PER_MS + nr * 50 * NS_PER_US;
+
+	if (step_ns)
+		start_ns = begin_ns + ((start_ns - begin_ns) / step_ns + 1) * step_ns;
+	return start_ns;
+}
+
 /* Wait until all members are set up, then give every one the same start time. */
-static bool open_gate(int gate, const struct member *members, int nr)
+static bool open_gate(int gate, const struct member *members, int nr, uint64_t begin_ns,
+		      uint64_t step_ns)
 {
 	uint64_t start_ns;
 	char ready;
@@ -95,7 +109,7 @@ static bool open_gate(int gate, const struct member *members, int nr)
 	for (i = 0; i < nr; i++)
 		if (!read_all(members[i].from, &ready, 1))
 			return false;
-	start_ns = now_ns() + NS_PER_MS + nr * 50 * NS_PER_US;
+	start_ns = start_time(begin_ns, step_ns, nr);
 	for (i = 0; i < nr; i++)
 		if (!write_all(gate, &start_ns, sizeof(start_ns)))
 			return false;
@@ -105,6 +119,7 @@ static bool open_gate(int gate, const struct member *members, int nr)
 int run_team(int nr, const struct team_job *job, void *results)
 {
 	struct member *members = calloc(nr, sizeof(*members));
+	uint64_t begin_ns = now_ns();
 	int gate[2], i, started = 0;
 	bool ok;
 
@@ -113,7 +128,7 @@ int run_team(int nr, const struct team_job *job, void *results)
 	fflush(stdout);
 	while (started < nr && start_member(started, job, gate, &members[started]))
 		started++;
-	ok = started == nr && open_gate(gate[1], members, nr);
+	ok = started == nr && open_gate(gate[1], members, nr, begin_ns, job->step_ns);
 	close(gate[0]);
 	close(gate[1]);
 	for (i = 0; i < started; i++) {

@@ -15,6 +15,8 @@ struct team_job {
 	void (*run)(int member, uint64_t start_ns, const void *arg, void *result);
 	const void *arg;
 	size_t result_size;
+	/* If given, they start whole steps after run_team() was called, not once all are set up. */
+	uint64_t step_ns;
 };
 
 /*
