@@ -18,20 +18,10 @@ unexport ARGS
 
 WORDS := $(filter-out $(TARGETS) %-programs seam,$(foreach goal,$(MAKECMDGOALS),$(if $(findstring /,$(goal)),,$(goal))))
 
-# What is built first. The other words read files.
-OF_IMAGE := run bench bench-smp trace top stat profile repeat gdb fidelity first-difference experiment experiments \
-	sweep agreement scenarios judge mutants
-OF_SIM := compare experiment experiments sweep agreement scenarios judge explore digest picture bench-sim \
-	bench-balance mutants
-OF_PAGE := page-pictures page-figures
-CHECKS_LABS = $(filter check,$(ARGS))
-$(filter $(OF_IMAGE) $(if $(CHECKS_LABS),lab),$(WORDS)): image
-$(filter $(OF_SIM) $(if $(CHECKS_LABS),lab) $(OF_PAGE),$(WORDS)): sim
-$(filter $(OF_PAGE),$(WORDS)): wasm page
-$(filter mutants $(if $(CHECKS_LABS),lab),$(WORDS)): unit-programs
-$(filter size,$(WORDS)): kernel
+# What is built first. Of lab only `check` needs more than it finds.
+$(WORDS): $(if $(WORDS),$(shell $(PYTHON_TOOL) -m fairground.words $(WORDS)))
+$(if $(filter check,$(ARGS)),$(filter lab,$(WORDS))): image sim unit-programs
 $(filter compdb,$(WORDS)): $(INC)/.made $(INC)/sim/.made
-$(filter report,$(WORDS)): try-viewer
 
 # Reports hold the viewer where it can be built; without it they say so.
 CAN_BUILD_VIEWER = $(and $(shell command -v npm),$(shell command -v wasm-ld))

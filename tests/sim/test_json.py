@@ -22,9 +22,12 @@ PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.execu
 
 from tests.sim.conftest import fairground
 from fairground.trace import top
-from fairground.__main__ import COMMANDS, NO_OBJECT, main, make_parser
-from fairground.command_examples import leaves, parsers
+from fairground.__main__ import main, make_parser
+from fairground.helps import leaves, parsers
 from fairground.result import HEAD
+from fairground.words import COMMANDS, read
+
+NO_OBJECT = {name: read(name)[0].no_object for name in COMMANDS if read(name)[0].no_object}
 
 KERNEL = {"run", "trace", "bench", "bench-smp", "profile", "repeat", "agreement", "fidelity", "first-difference"}
 # command -> its words, and what its head says: of a trace of the simulator, of Linux, of several policies

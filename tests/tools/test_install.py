@@ -2,9 +2,11 @@
 """The command `fairground` as pip installs it, outside of the tree; its helps; Tab in bash."""
 
 import fcntl
+import json
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import venv
@@ -15,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LINUX = ROOT / "tests/sim/linux-6.1.dat"
 
 from fairground.__main__ import COMMANDS, make_parser
-from fairground.command_examples import EXAMPLES, parsers
+from fairground.helps import parsers
 
 HELPS = [path for path, _ in parsers(make_parser()) if path]
 
@@ -104,13 +106,34 @@ def test_every_help_has_examples_that_parse(path, capsys):
     text = capsys.readouterr().out
     assert left.value.code == 0 and "examples:\n" in text
     shown = re.findall(rf"^  fairground ({path}\b.*)$", text, re.MULTILINE)
-    assert shown and [f"{path} {words}".rstrip() for words, _ in EXAMPLES.get(path, ())] in (shown, [])
+    assert shown
     for words in shown:
         make_parser().parse_args(shlex.split(words))
 
 
-def test_there_are_no_examples_of_other_commands():
-    assert set(EXAMPLES) == {path for path in HELPS if not path.startswith("graph ")}  # each kind has its own
+def test_a_module_is_all_that_a_command_needs(tmp_path):
+    """The one that docs/command.md adds, in a copy of the tools. What the tree has besides is linked."""
+    for path in ROOT.iterdir():
+        if path.name not in ("tools", "build"):
+            (tmp_path / path.name).symlink_to(path)
+    shutil.copytree(ROOT / "tools/fairground", tmp_path / "tools/fairground")
+    page = (ROOT / "docs/command.md").read_text(encoding="utf-8")
+    module = re.search(r"module `switches` of the room `trace`:\n\n```\n(.*?)```", page, re.DOTALL)[1]
+    (tmp_path / "tools/fairground/trace/switches.py").write_text(module)
+
+    def said(*words):
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False,
+                              env={"PATH": "/usr/bin:/bin", "PYTHONPATH": "tools"})
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        return done.stdout
+
+    program = (sys.executable, "-m", "fairground")
+    assert re.search("^    switches +count how often each CPU switched$", said(*program, "--help"), re.MULTILINE)
+    assert "examples:\n  fairground switches hack.dat\n" in said(*program, "switches", "--help")
+    assert re.fullmatch(r"(CPU \d: \d+\n)+", said(*program, "switches", str(LINUX)))
+    assert sum(row["switches"] for row in json.loads(said(*program, "switches", str(LINUX), "--json"))["rows"]) > 100
+    assert said("make", "-s", "switches", f"ARGS={LINUX}") == said(*program, "switches", str(LINUX))
+    assert re.search(r"\bswitches\b", said("make", "help"))
 
 
 def tab(installed, line):

@@ -13,6 +13,6 @@ commands; `make run`, `make bench` and the end-to-end tests go through the same 
     pictures     graph and report
     lab          coursework
 
-A command is a module of its room with main() and, if it has options, options(); __main__.COMMANDS names it. Reading
-order: base/settings, machine/qemu, machine/machine, then a command's file.
+A command is a module of its room with COMMAND, main() and, if it has options, options(): words.py. Reading order:
+base/settings, machine/qemu, machine/machine, then a command's file.
 """

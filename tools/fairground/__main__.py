@@ -2,13 +2,10 @@
 """Boot, measure, trace, draw and compare: the one command of Fairground (docs/command.md)."""
 
 import argparse
-import ast
 import contextlib
 import importlib
-import importlib.util
 import io
 import os
-import pathlib
 import signal
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -21,24 +18,10 @@ from .base.errors import InputError
 from .base.expect import Missing
 from .base.printable import printable
 from .base.settings import PARSERS, UsageError, from_environment
-from .command_examples import add_examples, leaves
+from .helps import leaves, show_examples
 from .machine.machine import STATUS_NOT_STARTED, STATUS_PANIC, STATUS_TIMEOUT, stop_all
 from .machine.qemu import QemuError
-from .words import COMMANDS, PROGRAMS
-
-# They need no machine of the user's.
-READERS = ("timehist", "map", "decisions", "graph", "convert", "report", "lab", "settings", "completion")
-# These print no object of rows with --json.
-NO_OBJECT = {
-    "gdb": "it is a session", "completion": "it prints what a shell runs", "settings": "it is a text for people",
-    "lab": "grade --json FILE has the form of Gradescope, class --csv FILE that of a table",
-    "top": "it prints a line of JSON for each look, and does not know the last one before the machine ends",
-    "decisions": "lines of JSON, for files of any length: decisions.md",
-}
-# The part of the tree that a command or program reads, and that an installed package does not have (tree.py).
-NEED_TREE = {"gdb": "tools/gdb", "profile": "tools/qemu", "fidelity": "tests/fidelity", "scenarios": "tests/scenarios",
-             "lab": "labs", **dict.fromkeys(PROGRAMS, "tools/scripts")}
-
+from .words import COMMANDS, PROGRAMS, SCRIPTS, Command, read
 
 STATUSES = {0: "done, and what was claimed holds", 1: "a claim, a comparison or a cell failed, or the machine panicked",
             2: "bad input, or output that cannot be written: one sentence says which",
@@ -52,27 +35,15 @@ def module_of(command: str) -> ModuleType:
     return importlib.import_module(f".{COMMANDS[command]}", __package__)
 
 
-def first_line(text: str | None) -> str:
-    return (text or "").splitlines()[0]
-
-
-def what_it_does(command: str) -> str:
-    """The first line of documentation of @command's main(), without loading its module."""
-    spec = importlib.util.find_spec(f".{COMMANDS[command]}", __package__)
-    assert spec and spec.origin
-    body = ast.parse(pathlib.Path(spec.origin).read_bytes()).body
-    docs = [ast.get_docstring(part) for part in body if isinstance(part, ast.FunctionDef) and part.name == "main"]
-    return first_line(docs[0])
-
-
-def add_command(command: str, sub: argparse.ArgumentParser) -> None:
-    """Give @sub the options of @command."""
-    for setting in PARSERS if command not in READERS else ():
+def add_options(command: Command, sub: argparse.ArgumentParser) -> None:
+    """Give @sub the options of @command, and its examples."""
+    for setting in PARSERS if command.machine else ():
         sub.add_argument(f"--{setting}", metavar=setting.upper(), help=f"default: ${setting.upper()}")
-    getattr(module_of(command), "options", lambda _: None)(sub)
-    if command not in NO_OBJECT:
+    getattr(module_of(command.name), "options", lambda _: None)(sub)
+    if not command.no_object:
         for leaf in leaves(sub):
             result.option(leaf)
+    show_examples(sub, command.name, command.examples)
 
 
 def make_parser(commands_wanted: Collection[str] = COMMANDS, loaded: bool = True) -> argparse.ArgumentParser:
@@ -86,12 +57,10 @@ def make_parser(commands_wanted: Collection[str] = COMMANDS, loaded: bool = True
     parser.add_argument("--version", action="version", version=f"fairground {tree.version()}")
     commands = parser.add_subparsers(dest="command", required=True)
     for name in commands_wanted:
-        what = first_line(module_of(name).main.__doc__) if loaded else what_it_does(name)
+        command, what = read(name)
         sub = commands.add_parser(name, help=what, description=f"{what[0].upper()}{what[1:]}.")
         if loaded:
-            add_command(name, sub)
-    if loaded:
-        add_examples(parser)
+            add_options(command, sub)
     return parser
 
 
@@ -115,10 +84,10 @@ def wanted(words: Sequence[str]) -> Collection[str]:
                      + " (fairground --help, make help)")
 
 
-def check_place(command: str) -> None:
-    """Refuse what an installed package cannot do outside of a tree."""
-    if not (tree.ROOT / NEED_TREE.get(command, "")).exists():
-        raise UsageError(f"{command} needs the project's tree: change to it, or name it in $FAIRGROUND_TREE")
+def check_place(word: str, part: str) -> None:
+    """Refuse what an installed package cannot do outside of a tree: @word needs this @part of it."""
+    if not (tree.ROOT / part).exists():
+        raise UsageError(f"{word} needs the project's tree: change to it, or name it in $FAIRGROUND_TREE")
 
 
 def end(number: int, _: FrameType | None) -> None:
@@ -183,11 +152,12 @@ def run_command(words: Sequence[str]) -> int:
     if "_ARGCOMPLETE" in os.environ:
         module_of("completion").complete(parser)
     arguments = parser.parse_args(words)
-    check_place(arguments.command)
+    command, _ = read(arguments.command)
+    check_place(command.name, command.tree)
     settings = from_environment({name: getattr(arguments, name, None) for name in PARSERS}, build=arguments.build)
-    as_object = arguments.command not in NO_OBJECT and arguments.json
+    as_object = not command.no_object and arguments.json
     with result.only_object(as_object, words):
-        return int(module_of(arguments.command).main(settings, arguments))
+        return int(module_of(command.name).main(settings, arguments))
 
 
 def run_program(words: Sequence[str], at: int) -> int:
@@ -195,7 +165,7 @@ def run_program(words: Sequence[str], at: int) -> int:
     parser = argparse.ArgumentParser(prog="fairground")
     parser.add_argument("--build", default=tree.build())
     build = parser.parse_args(words[:at]).build
-    check_place(words[at])
+    check_place(words[at], SCRIPTS)
     return developer.run(words[at], words[at + 1:], build)
 
 

@@ -7,7 +7,12 @@ from typing import Any
 
 from .base import packages
 from .base.settings import PARSERS, SCHEDULERS, TICK_RATES
-from .command_examples import parsers
+from .helps import parsers
+from .words import Command
+
+COMMAND = Command("completion", no_object="it prints what a shell runs", examples=(
+    ("", "in ~/.bashrc: eval \"$(fairground completion)\""),
+))
 
 PURPOSE = "completion"
 VALUES: dict[str, Collection[str]] = {

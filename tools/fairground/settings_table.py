@@ -7,7 +7,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from .base import names
-from .words import COMMANDS, PROGRAMS
+from .words import COMMANDS, PROGRAMS, Command
+
+COMMAND = Command("settings", no_object="it is a text for people", examples=(
+    ("", "every setting, with its values and default"),
+))
 
 WIDTH = 100
 

@@ -1,22 +1,60 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The first words of the command `fairground`. `make` hands on each word that is no target of its own, so they are the
-same there (mk/commands.mk)."""
+same there (mk/commands.mk), and asks what is to be built first: `python3 -m fairground.words WORD...`.
 
+A command is a module of a room; nothing else names it (docs/command.md). It has main(settings, arguments), whose first
+line of documentation is the command's help, and options(parser) if it has options. Its COMMAND says the rest, in
+constants, for it is read from the text of the module: only the one that runs is loaded.
+"""
+
+import ast
+import pathlib
+import re
+import sys
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-# Each is a module with main(settings, arguments), whose first line of documentation is the command's help, and with
-# options(parser) if it has options. Only the one that runs is loaded.
-COMMANDS = {
-    "run": "machine.run", "bench": "machine.bench", "bench-smp": "machine.bench_smp", "trace": "trace.trace",
-    "top": "trace.top", "repeat": "machine.repeat", "gdb": "machine.gdb", "latency": "trace.latency",
-    "timehist": "trace.timehist", "map": "trace.switch_map", "stat": "trace.stat", "profile": "machine.profile",
-    "experiment": "study.experiment", "experiments": "study.all_experiments", "compare": "study.compare",
-    "sweep": "study.sweep", "agreement": "judge.agreement", "scenarios": "judge.scenarios",
-    "decisions": "decisions.decision_report", "graph": "pictures.graph", "convert": "trace.convert",
-    "fidelity": "judge.fidelity", "first-difference": "judge.first_difference", "report": "pictures.report",
-    "lab": "lab.command", "settings": "settings_table", "completion": "completion",
-}
+
+class Command(NamedTuple):
+    """A word for everybody. Its help ends with the examples: words behind it, and what they do."""
+
+    name: str
+    examples: Sequence[tuple[str, str]]
+    machine: bool = False  # it has the options of a machine: --smp, --sched...
+    built: str = ""  # the targets of make that come first
+    tree: str = ""  # the part of the tree that it reads, which an installed package does not have (base/tree.py)
+    no_object: str = ""  # why there is no --json
+
+
+ROOMS = pathlib.Path(__file__).parent
+LINE = re.compile(r'^COMMAND = Command\("([^"]+)"', re.MULTILINE)
+
+
+def find() -> dict[str, str]:
+    """name -> the command's module."""
+    found = {}
+    for path in (*ROOMS.glob("*.py"), *ROOMS.glob("*/*.py")):
+        if line := LINE.search(path.read_text(encoding="utf-8")):
+            found[line[1]] = ".".join(path.relative_to(ROOMS).with_suffix("").parts)
+    return dict(sorted(found.items()))
+
+
+COMMANDS = find()
+
+
+def read(name: str) -> tuple[Command, str]:
+    """What the module of the command @name says of it, and its help, without loading the module."""
+    path = ROOMS.joinpath(*COMMANDS[name].split(".")).with_suffix(".py")
+    said: dict[str, Any] = {}
+    what = ""
+    for part in ast.parse(path.read_bytes()).body:
+        match part:
+            case ast.FunctionDef(name="main"):
+                what = (ast.get_docstring(part) or "").partition("\n")[0]
+            case ast.Assign(targets=[ast.Name(id="COMMAND")], value=ast.Call(keywords=keywords)):
+                said = {word.arg: ast.literal_eval(word.value) for word in keywords if word.arg}
+    assert what, f"{path}: main() has no documentation, which is the command's help"
+    return Command(name, **said), what
 
 
 class Program(NamedTuple):
@@ -24,28 +62,46 @@ class Program(NamedTuple):
 
     words: Sequence[str]  # {build}: the build directory
     what: str
+    built: str = ""  # the targets of make that come first
 
 
 SCRIPTS = "tools/scripts"
 PAGES = "docs/book/img"
 # For those who work on the project, and only in its tree. Each has a --help of its own.
 PROGRAMS = {
-    "bench-sim": Program(["python3", f"{SCRIPTS}/bench_sim.py"], "measure the simulator's speed at 1 to 4096 CPUs"),
-    "bench-balance": Program(["python3", f"{SCRIPTS}/balance_cost.py"], "measure what balancing costs each CPU"),
+    "bench-sim": Program(["python3", f"{SCRIPTS}/bench_sim.py"],
+                         "measure the simulator's speed at 1 to 4096 CPUs", "sim"),
+    "bench-balance": Program(["python3", f"{SCRIPTS}/balance_cost.py"], "measure what balancing costs each CPU", "sim"),
     "book": Program(["python3", f"{SCRIPTS}/book.py"], "make the book, a site and a PDF, with every link checked"),
     "compdb": Program(["python3", f"{SCRIPTS}/compdb.py"], "write compile_commands.json for clangd"),
-    "digest": Program(["python3", f"{SCRIPTS}/digest.py"], "print digests of all decisions: a change changes none"),
-    "explore": Program(["python3", f"{SCRIPTS}/explore.py"], "random operations from many seeds, in parallel"),
+    "digest": Program(["python3", f"{SCRIPTS}/digest.py"],
+                      "print digests of all decisions: a change changes none", "sim"),
+    "explore": Program(["python3", f"{SCRIPTS}/explore.py"], "random operations from many seeds, in parallel", "sim"),
     "golden": Program(["python3", "tests/model/golden.py"], "compare the unit tests' golden numbers with the model's"),
-    "judge": Program(["python3", "tests/model/campaign.py"], "judge millions of decisions of simulator and kernel"),
-    "mutants": Program(["python3", f"{SCRIPTS}/mutants.py"], "plant every seeded bug; its test must notice it"),
+    "judge": Program(["python3", "tests/model/campaign.py"],
+                     "judge millions of decisions of simulator and kernel", "image sim"),
+    "mutants": Program(["python3", f"{SCRIPTS}/mutants.py"],
+                       "plant every seeded bug; its test must notice it", "image sim unit-programs"),
     "mutate": Program(["python3", "-m", "mutation"], "generate mutations of sched/ and count what tests notice"),
     "nightly": Program(["python3", "-m", "pytest", "-q", "--collect-only", "--nightly", "tests"],
                        "print the tests that make test leaves out, with what only they notice"),
-    "picture": Program(["python3", f"{SCRIPTS}/picture.py"], "draw the pictures of the pages anew: docs/img/*.svg"),
+    "picture": Program(["python3", f"{SCRIPTS}/picture.py"],
+                       "draw the pictures of the pages anew: docs/img/*.svg", "sim"),
     "page-figures": Program(["python3", "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "tests/sim/test_wasm.py",
-                             "tests/sim/test_page_speed.py"], "measure the page for browsers: bytes, speed, memory"),
+                             "tests/sim/test_page_speed.py"],
+                            "measure the page for browsers: bytes, speed, memory", "sim wasm page"),
     "page-pictures": Program(["node", "tests/tools/book_pictures.mjs", "{build}/web/node_modules",
-                              "{build}/fairground.html", PAGES], f"the book's pictures of the page: {PAGES}/*.png"),
-    "size": Program(["python3", f"{SCRIPTS}/size.py"], "print lines and bytes by room, and the reading path"),
+                              "{build}/fairground.html", PAGES],
+                             f"the book's pictures of the page: {PAGES}/*.png", "sim wasm page"),
+    "size": Program(["python3", f"{SCRIPTS}/size.py"], "print lines and bytes by room, and the reading path", "kernel"),
 }
+
+
+def built_first(words: Sequence[str]) -> str:
+    """The targets of make that come before @words; none for those that are no words of ours."""
+    return " ".join(PROGRAMS[word].built if word in PROGRAMS else read(word)[0].built
+                    for word in words if word in PROGRAMS or word in COMMANDS)
+
+
+if __name__ == "__main__":
+    print(built_first(sys.argv[1:]))

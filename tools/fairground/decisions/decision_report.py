@@ -13,6 +13,7 @@ from typing import Any
 from ..base.option_values import U64, parse_number
 from ..base.printable import printable
 from ..base.settings import UsageError
+from ..words import Command
 from . import decision_filter, decision_text
 from .decision_diff import NOTHING, Comparison, Run
 from .decision_file import CutOff, DecisionError, DecisionFile, open_file
@@ -20,6 +21,13 @@ from .decision_filter import Filter, Seen
 from .decision_kinds import SHAPES, Record, has_own_form
 from .decision_text import Shares, Statistics
 from .fair_decisions import Decision, Groups
+
+COMMAND = Command("decisions", no_object="lines of JSON, for files of any length: decisions.md", examples=(
+    ("run.json --kind pick --limit 20", "the first picks"),
+    ("run.json --stats", "how often each rule"),
+    ("run.json --kind select --stats", "which rule chose CPUs, and how often"),
+    ("run.json --kind balance --full", "every balancing pass, with all that it compared"),
+))
 
 IN_MEMORY = 1 << 24  # more text waits in a file
 SAME, DIFFERENT, NOT_COMPARABLE = 0, 1, 2

@@ -45,8 +45,13 @@ from ..trace.latency import latencies
 from ..trace.record import RecordError, run_recorded
 from ..trace.timeline import EVENTS
 from ..trace.tracefile import TraceFile
+from ..words import Command
 from .agreement_numbers import Compared, Host, Seen, compare_numbers, time_bound
 from .calibrate import calibrate
+
+COMMAND = Command("agreement", machine=True, built="image sim", examples=(
+    ("--scheds cfs,eevdf --show", "with the first disagreement of each row"),
+))
 
 TRACED = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,decision:*"
 SECONDS = 2  # how long a run lasts; the tests use less

@@ -31,6 +31,11 @@ from ..base.tree import ROOT
 from ..machine.linux import (ABOUT, END, KERNELS, MARK, LinuxSettings, digest, find_kernel, qemu_versions, sections,
                              tick_rate)
 from ..machine.machine import Machine, at_once, commit
+from ..words import Command
+
+COMMAND = Command("fidelity", machine=True, built="image", tree="tests/fidelity", examples=(
+    ("--fast", "the third of the cases that the nightly tests check"),
+))
 
 ROOM = ROOT / "tests/fidelity"
 LATER = {"7.2": "eevdf"}  # releases that no policy of ours is yet: their figures are kept, of this policy's cases

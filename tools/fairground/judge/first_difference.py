@@ -21,7 +21,12 @@ from ..base.expect import Missing
 from ..base.settings import SCHEDULERS, Settings, UsageError
 from ..machine.linux import END, KERNELS, MARK, LinuxSettings, find_kernel, sections
 from ..machine.machine import Machine, commit
+from ..words import Command
 from .fidelity import MEMORY_MIB, MODEL
+
+COMMAND = Command("first-difference", machine=True, built="image", examples=(
+    ("cfs linux-6.1 --cmd 'hog -n 3 -t 1s'", "the first switch that differs"),
+))
 
 LINUX = "linux-"
 IDLE = "idle"

@@ -52,6 +52,11 @@ from ..base.progress import Progress
 from ..base.settings import Settings, UsageError, make_settings
 from ..machine.machine import at_once, commit, run_batch
 from ..machine.qemu import QemuError
+from ..words import Command
+
+COMMAND = Command("scenarios", machine=True, built="image sim", tree="tests/scenarios", examples=(
+    ("F-01 F-13 --scheds cfs", "two of the cards"),
+))
 
 Card = dict[str, Any]
 Run = tuple[int, int | None]  # seed, the clock at the start

@@ -13,12 +13,28 @@ from ..base.option_values import U32, whole
 from ..base.printable import printable
 from ..base.settings import Settings, UsageError
 from ..base.tree import ROOT
+from ..helps import show_examples
+from ..words import Command
 from . import handout, outputs
 from .spec import TIERS, Lab, LabError, all_labs, find, wrong_solution
 
 if TYPE_CHECKING:
     from .workshop import Workshop
 
+COMMAND = Command("lab", tree="labs", examples=(
+    ("list", "the labs there are"),
+    ("handout 5 lab5", "a student's tree"),
+), no_object="grade --json FILE has the form of Gradescope, class --csv FILE that of a table")
+
+EXAMPLES = {
+    "list": (("", "the labs there are"),),
+    "handout": (("5 lab5", "the tree of lab 5 in the new directory lab5"),),
+    "grade": (("--lab 5 --json results.json submission.tar.gz", "with the file that Gradescope reads"),
+              ("--lab 5 --records seen submission.tar.gz", "with files to drop on build/fairground.html")),
+    "class": (("--lab 5 --seed 4711 --csv grades.csv submissions", "a line for each student"),),
+    "export": (("--lab 5 submissions sources", "for tools that look for copies"),),
+    "check": (("--lab 5", "the reference and every wrong solution of one lab"),),
+}
 SUBMISSION, REFERENCE = "submission", "reference"  # records of each
 
 
@@ -63,6 +79,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--full", action="store_true", help="every kernel run and every hand-out too")
     one.add_argument("--jobs", type=whole(1, 1024), default=len(os.sched_getaffinity(0)),
                      help="submissions at a time")
+    for word, examples in EXAMPLES.items():
+        show_examples(commands.choices[word], f"lab {word}", examples)
 
 
 def _tiers(text: str) -> list[str]:

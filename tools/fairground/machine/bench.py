@@ -18,10 +18,18 @@ from ..base.expect import Missing
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError
 from ..judge.fidelity import MODEL
+from ..words import Command
 from . import bench_linux
 from .bench_linux import FIGURE, MEMORY_MIB, RELEASES, TWO_CPUS
 from .linux import KERNELS
 from .machine import at_once, commit, run_batch
+
+COMMAND = Command("bench", machine=True, built="image", examples=(
+    ("", "all operations, beside Linux's"),
+    ("--cmd 'bench yield_switch'", "one of them"),
+    ("--sched bore", "another policy"),
+    ("--fresh", "Debian's kernels boot, too: sh tools/setup.sh --compare"),
+))
 
 GOAL = 1 / 3
 # Rows on a CPU of several speeds, by the governor. It decides at each wakeup, but may only choose the fastest point.

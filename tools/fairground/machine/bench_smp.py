@@ -17,8 +17,13 @@ from typing import Any
 from .. import result
 from ..base.expect import expect
 from ..base.settings import MAX_CPUS, Settings, UsageError
+from ..words import Command
 from . import bench_linux
 from .machine import commit, run_batch
+
+COMMAND = Command("bench-smp", machine=True, built="image", examples=(
+    ("1 2 4", "machines of one, two and four CPUs"),
+))
 
 SIZES = (1, 2, 4, 8, 16)
 USAGE = 'usage: make bench-smp [ARGS="1 2 4 8 16"] [SCHED=cfs] [HZ=250] [APPEND=topology=...]'

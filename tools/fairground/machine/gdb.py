@@ -8,8 +8,13 @@ import subprocess
 import time
 
 from ..base.settings import Settings, UsageError
+from ..words import Command
 from .machine import Machine
 from .qemu import QemuError
+
+COMMAND = Command("gdb", machine=True, built="image", tree="tools/gdb", no_object="it is a session", examples=(
+    ("--smp 1 --cmd 'hog -n 4'", "then: break fair_tick, continue, rq, why 8"),
+))
 
 # gdb must know the architecture before it connects. The machine starts in 16-bit mode, and gdb would keep that
 # register set when the kernel enters 64-bit mode.

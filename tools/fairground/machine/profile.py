@@ -22,8 +22,14 @@ from ..base.expect import Missing
 from ..base.settings import Settings, UsageError
 from ..base.tree import ROOT
 from ..trace.record import RecordError, ended_well
+from ..words import Command
 from .machine import Machine, at_once
 from .qemu import Qemu, QemuError, choose
+
+COMMAND = Command("profile", machine=True, built="image", tree="tools/qemu", examples=(
+    ("--smp 1 --cmd 'hack -g 2'", "one command: which functions it is in"),
+    ("--smp 1 --cmd 'pingpong -l 8000 futex' --less 'pingpong -l 4000 futex' --per 4000", "a round trip"),
+))
 
 PLUGIN = ROOT / "tools/qemu/count.c"
 NOTHING = "true"

@@ -20,8 +20,13 @@ from collections.abc import Callable
 from .. import result
 from ..base.settings import Settings, UsageError, make_settings
 from ..trace.trace import convert, memory_directory, with_tracing
+from ..words import Command
 from .image import commit_in
 from .machine import STATUS_PANIC, Machine, Outcome
+
+COMMAND = Command("repeat", machine=True, built="image", examples=(
+    ("--smp 4 --cmd 'hack -g 2' --runs 5", "five runs: are all traces the same?"),
+))
 
 RUNS = 3  # unless somebody says how many
 SHORT = 16  # characters of a digest to show

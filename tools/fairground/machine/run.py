@@ -9,8 +9,15 @@ import sys
 from .. import result
 from ..base.settings import Settings
 from ..trace import top
+from ..words import Command
 from . import demo_picture
 from .machine import Machine, Outcome
+
+COMMAND = Command("run", machine=True, built="image", examples=(
+    ("", "the demonstration, and a shell if there is a terminal"),
+    ("--smp 1 --icount 1 --cmd 'hog -N 0,5 -t 1s'", "one command; its status is the status"),
+    ("--monitor /dev/shm/machine", "top --attach /dev/shm/machine looks at it meanwhile"),
+))
 
 
 def write(text: str) -> None:

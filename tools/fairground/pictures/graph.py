@@ -12,8 +12,14 @@ from typing import Any
 
 from .. import result
 from ..base.settings import UsageError
-from ..command_examples import show_examples
+from ..helps import show_examples
+from ..words import Command
 from . import kinds as package
+
+COMMAND = Command("graph", examples=(
+    ("dat2graph2 hack.dat", "hack.svg: who ran on each CPU"),
+    ("lag run.json --max 0.12", "from decisions"),
+))
 
 NOT_SHOWN = {"command", "kind", "files", "build", "output", "format", "range"}
 FORMATS = ("svg", "pdf", "png")

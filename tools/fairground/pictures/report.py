@@ -31,7 +31,12 @@ from ..decisions.decision_file import DecisionError, DecisionFile, open_file
 from ..machine.image import TraceError
 from ..trace.timeline import events_of, missing_events
 from ..trace.tracefile import MAGICS, MAGIC_SIZE, TraceFile
+from ..words import Command
 from . import graph, style, viewer
+
+COMMAND = Command("report", built="try-viewer", examples=(
+    ("runs.html cfs.dat eevdf.dat quota.json", "one page about three runs"),
+))
 
 OF_TRACES = ("dat2graph2", "running_waiting", "share", "latency")
 OF_ALL_TRACES = ("side", "cdf")      # several runs in one picture

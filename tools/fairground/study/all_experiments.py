@@ -18,9 +18,14 @@ from ..machine.image import TraceError
 from ..machine.machine import commit
 from ..machine.qemu import QemuError
 from ..trace.record import RecordError
+from ..words import Command
 from . import claims, experiment
 from .claims import HOSTS, Row
 from .experiment_file import Experiment, load, names
+
+COMMAND = Command("experiments", machine=True, built="image sim", examples=(
+    ("--hosts simulator --out results", "all that the simulator can run"),
+))
 
 
 @dataclass

@@ -20,6 +20,11 @@ from ..machine import simulator
 from ..machine.machine import at_once, commit
 from ..machine.qemu import QemuError
 from ..pictures.style import texts_as_they_are
+from ..words import Command
+
+COMMAND = Command("compare", machine=True, built="sim", examples=(
+    ("cfs,eevdf pipes --seeds 1..20", "twenty runs of each, and tests of the differences"),
+))
 
 EXAMPLES = ROOT / "examples"
 # name -> schedsim's words; also every rt-app file of examples/

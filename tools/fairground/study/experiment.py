@@ -23,9 +23,15 @@ from ..judge.calibrate import calibrate
 from ..machine.image import TraceError
 from ..machine.machine import commit
 from ..trace.record import RecordError
+from ..words import Command
 from .claims import HOSTS, KERNEL, SIMULATOR, TRACED, Results, Row, judge_seeds, summary, table
 from .experiment_file import Experiment, load, names
 from .runs import Lab, claims_of
+
+COMMAND = Command("experiment", machine=True, built="image sim", examples=(
+    ("", "the list"),
+    ("x3-burst --hosts simulator --seeds 1..5", "one, five runs of it"),
+))
 
 
 def save_samples(experiment: Experiment, found: Sequence[samples.Series], header: str, path: str) -> str:

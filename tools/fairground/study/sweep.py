@@ -26,11 +26,17 @@ from ..machine import simulator
 from ..machine.image import commit_in
 from ..machine.machine import Machine, commit
 from ..machine.qemu import QemuError
+from ..words import Command
 from . import sweep_kernel, sweep_worker
 from .claims import KERNEL, SIMULATOR
 from .compare import METRICS, figures
 from .grid import Cell, Grid, Store, commit_of, digest_of
 from .refine import Axis, axis_of, cells_at, choose
+
+COMMAND = Command("sweep", machine=True, built="image sim", examples=(
+    ("examples/sweep.toml --workers 2 --out turns.parquet", "180 cells"),
+    ("grid.toml --refine wait_p99_ms --points 12 --axis base_slice_ns", "and more where the tail bends"),
+))
 
 RETRIES = 1          # of a cell that failed
 WINDOW = 8           # cells under way for each worker: enough to keep it busy, few enough to stop soon

@@ -14,8 +14,14 @@ from ..base.settings import UsageError
 from ..decisions.decision_file import DecisionError, DecisionFile, open_file
 from ..forms import chrome, perfetto, table, text
 from ..machine.image import TraceError
+from ..words import Command
 from .timeline import Timeline, missing_events
 from .tracefile import TraceFile, lost_text
+
+COMMAND = Command("convert", examples=(
+    ("hack.dat -o hack.pftrace", "for ui.perfetto.dev"),
+    ("hack.dat -o waits.parquet --table waits", "for pandas.read_parquet()"),
+))
 
 FORMS = {".pftrace": "Perfetto's protobuf", ".json": "Chrome's JSON", ".csv": "a table", ".parquet": "a table",
          ".txt": "events as text"}

@@ -17,8 +17,13 @@ from ..base.errors import reading
 from ..base.option_values import parse_cpus
 from ..base.settings import trace_file
 from ..machine.image import DAMAGED, Event, TraceError, event_values
+from ..words import Command
 from .timeline import SWITCH, TaskStates, events_of
 from .tracefile import TraceFile, lost_text
+
+COMMAND = Command("latency", examples=(
+    ("hack.dat --sort max", "the longest waits first"),
+))
 
 MS = 1e6
 SORTS: dict[str, Callable[["TaskLatency"], float]] = {

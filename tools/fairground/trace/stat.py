@@ -24,11 +24,19 @@ from ..base.stats import parse_seeds, standard_error
 from ..machine.image import DAMAGED, Event, Image, TraceError, event_values, memory_file, text_of
 from ..machine.machine import STATUS_NOT_STARTED, Machine, Outcome, at_once
 from ..study.runs import other_start
+from ..words import Command
 from .record import RecordError, ended_well
 from .records import decoder
 from .timeline import SWITCH
 from .trace import about, memory_directory, with_tracing
 from .tracefile import TraceFile, lost_text
+
+COMMAND = Command("stat", machine=True, built="image", examples=(
+    ("--cmd 'hack -g 2' --icount 1", "one command"),
+    ("hack.dat --per-thread", "the tasks of a trace"),
+    ("--cmd 'hack -g 2' --icount 1 --seeds 1..5", "means of five runs, and their errors"),
+    ("--all --no-aggr --cmd 'hack -g 2'", "the whole machine, CPU by CPU"),
+))
 
 MARK = "fairground stat"  # the shell writes it into the trace before it begins with the command
 PRINT, FORK, EXIT, MIGRATE = "print", "sched_process_fork", "sched_process_exit", "sched_migrate_task"

@@ -14,9 +14,14 @@ from typing import Any, NamedTuple
 from .. import result
 from ..base.option_values import parse_cpus, parse_pids
 from ..machine.image import Event, event_values
+from ..words import Command
 from .latency import follow, options_of_source, seconds
 from .timeline import SWITCH
 from .tracefile import TraceFile
+
+COMMAND = Command("map", examples=(
+    ("hack.dat --pid 7,9", "where two threads ran"),
+))
 
 IDLE, OTHER = ".", "-"
 

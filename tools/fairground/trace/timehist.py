@@ -15,9 +15,15 @@ from .. import result
 from ..base.option_values import parse_cpus, parse_pids
 from ..base.stats import standard_error
 from ..machine.image import Event, event_values
+from ..words import Command
 from .latency import follow, options_of_source, seconds
 from .timeline import SWITCH, TaskStates
 from .tracefile import TraceFile
+
+COMMAND = Command("timehist", examples=(
+    ("hack.dat --cpus 0", "each turn on CPU 0"),
+    ("hack.dat --summary", "a line for each task"),
+))
 
 FORM = "{:>15} {:>6}  {:<30}  {:>9}  {:>9}  {:>9}"
 HEAD = (("time", "cpu", "task name", "wait time", "sch delay", "run time"),

@@ -25,9 +25,16 @@ from ..base.errors import DAMAGE, reading
 from ..base.settings import Settings, UsageError
 from ..machine.image import DAMAGED, Event, Image, TraceError, memory_file, text_of
 from ..machine.machine import Machine
+from ..words import Command
 from .records import decoder
 from .timeline import SWITCH, WAKEUPS, TaskStates
 from .trace import SHARED_MEMORY, about, convert, memory_directory, with_tracing
+
+COMMAND = Command("top", machine=True, built="image", examples=(
+    ("--cmd 'hack -g 4 -l 100000'", "a table every second"),
+    ("--smp 8 --cmd 'hog -n 12 -t 20s' --delay 5 --out run.dat", "every five seconds; the trace is kept"),
+    ("--attach /dev/shm/machine", "the machine of run --monitor /dev/shm/machine"),
+), no_object="it prints a line of JSON for each look, and does not know the last one before the machine ends")
 
 POLL_S = 0.02
 TICK = "local_timer_entry"  # tells how late it is where nobody is switched

@@ -15,7 +15,13 @@ from ..base.errors import damage
 from ..base.settings import TRACE_FILE, Settings, UsageError, trace_file
 from ..machine.image import DAMAGED, Image, Statistics, TraceError, memory_file
 from ..machine.machine import STATUS_NOT_STARTED, Machine, commit
+from ..words import Command
 from .trace_dat import trace_dat
+
+COMMAND = Command("trace", machine=True, built="image", examples=(
+    ("--icount 1 --cmd 'hack -g 2' --out hack.dat", "for trace-cmd report, KernelShark, fairground graph"),
+    ("--cmd 'hog -n 2' --events 'sched:sched_switch decision:*'", "switches, and why"),
+))
 
 # By default everything but the records of charges, load averages and decisions, which would fill the rings.
 EVENTS = "*:*,!sched:sched_stat_runtime,!pelt:*,!decision:*,!raw_syscalls:*,!task:*"
