@@ -336,6 +336,21 @@ def test_without_matplotlib_a_sentence_says_what_to_install(tmp_path, crowd):
         assert done.stderr.count("\n") == 1
 
 
+def test_the_names_of_all_kinds_cost_no_module():
+    """Of a kind that is asked for its own is loaded, with what it needs."""
+    def loaded(*words):
+        script = f"""import contextlib, io, sys
+            from fairground.__main__ import main
+            with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
+                main({list(words)})
+            print(*sys.modules)"""
+        done = subprocess.run([sys.executable, "-c", script.replace(" " * 12, "")], capture_output=True, text=True,
+                              check=True, env={**os.environ, "PYTHONPATH": f"{ROOT}/tools"})
+        return {name.rpartition("kinds.")[2] for name in done.stdout.split()}
+    assert not {"numpy", "share", "gantt"} & (loaded("--help") | loaded("graph", "--help"))
+    assert {"numpy", "share", "gantt"} & loaded("graph", "share", "--help") == {"numpy", "share"}
+
+
 def test_latencies_are_those_that_the_simulator_measured(sim, tmp_path):
     """Its quantiles come from buckets 3 % wide."""
     path = tmp_path / "x.dat"

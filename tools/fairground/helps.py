@@ -2,11 +2,33 @@
 """The parsers of commands and of theirs, and examples as the end of a help."""
 
 import argparse
-from collections.abc import Iterable, Iterator
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from .base.errors import InputError
+
+
+class LaterParser(argparse.ArgumentParser):
+    """A parser that gets the rest of its options from later(self) when it is used: what they need is loaded then."""
+
+    later: Callable[["LaterParser"], object] | None = None
+
+    def fill(self) -> None:
+        if self.later:
+            self.later(self)
+            self.later = None
+
+    def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
+        self.fill()
+        return super().parse_known_args(*arguments, **named)
 
 
 def parsers(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
     """@parser and those of its commands, and theirs: each with the words that lead to it, as "graph lag"."""
+    if isinstance(parser, LaterParser):
+        with contextlib.suppress(InputError):  # what is missing is said when it is used
+            parser.fill()
     yield path, parser
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -16,9 +38,12 @@ def parsers(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[s
 
 def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
     """@parser, or if it has commands, those of them that have none."""
-    for _, sub in parsers(parser):
-        if not any(isinstance(action, argparse._SubParsersAction) for action in sub._actions):
-            yield sub
+    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not below:
+        yield parser
+    for action in below:
+        for sub in action.choices.values():
+            yield from leaves(sub)
 
 
 def show_examples(parser: argparse.ArgumentParser, path: str, examples: Iterable[tuple[str, str]]) -> None:

@@ -7,12 +7,13 @@ line of documentation is the command's help, and options(parser) if it has optio
 constants, for it is read from the text of the module: only the one that runs is loaded.
 """
 
-import ast
 import pathlib
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from .base import unloaded
 
 
 class Command(NamedTuple):
@@ -45,16 +46,10 @@ COMMANDS = find()
 def read(name: str) -> tuple[Command, str]:
     """What the module of the command @name says of it, and its help, without loading the module."""
     path = ROOMS.joinpath(*COMMANDS[name].split(".")).with_suffix(".py")
-    said: dict[str, Any] = {}
-    what = ""
-    for part in ast.parse(path.read_bytes()).body:
-        match part:
-            case ast.FunctionDef(name="main"):
-                what = (ast.get_docstring(part) or "").partition("\n")[0]
-            case ast.Assign(targets=[ast.Name(id="COMMAND")], value=ast.Call(keywords=keywords)):
-                said = {word.arg: ast.literal_eval(word.value) for word in keywords if word.arg}
+    module = unloaded.parsed(path)
+    what = unloaded.documentation(module, "main")
     assert what, f"{path}: main() has no documentation, which is the command's help"
-    return Command(name, **said), what
+    return Command(name, **unloaded.arguments(unloaded.assigned(module, "COMMAND"))), what
 
 
 class Program(NamedTuple):

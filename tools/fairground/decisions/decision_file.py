@@ -46,6 +46,10 @@ class DecisionError(FileError):
     """The file holds no decisions that this tool can read. The text is one sentence for the user."""
 
 
+class NoDecisions(DecisionError):
+    """The file is a trace of other events."""
+
+
 class CutOff(DecisionError):
     """The end of the file is not there. All decisions before that were read."""
 
@@ -356,7 +360,7 @@ class _TraceDecisions(EventFile):
         self.lost = trace.lost()
         self._formats = {f.name: f for f in trace.formats.values() if f.system == SYSTEM}
         if not self._formats:
-            raise DecisionError("the trace has no decisions: record it with EVENTS='decision:*'")
+            raise NoDecisions("the trace has no decisions: record it with EVENTS='decision:*'")
         self.provenance = Provenance(trace.cpus, "", _header_of_trace(trace.about))
 
     def _events(self, names: set[str]) -> Iterator[Event]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..base.settings import UsageError
-from ..decisions.decision_file import DecisionError, DecisionFile, Shape, open_file
+from ..decisions.decision_file import DecisionError, DecisionFile, NoDecisions, Shape, open_file
 from ..machine.image import TraceError
 from ..trace.tracefile import lost_text
 
@@ -64,9 +64,10 @@ def open_decided(path: str, arguments: argparse.Namespace) -> Decided:
     try:
         file = open_file(path)
         spans = file.trace.spans().values() if file.trace else []
+    except NoDecisions as error:
+        raise TraceError(f"{path}: there are no decisions in it: {HOW}") from error
     except DecisionError as error:
-        raise TraceError(f"{path}: there are no decisions in it: {HOW}" if "has no decisions" in str(error) else
-                         f"{path}: {error}") from error
+        raise TraceError(f"{path}: {error}") from error
     begin = min((first for first, _ in spans), default=0)
     end = max((last for _, last in spans), default=1 << 62) - begin
     start = round((arguments.min or 0) * 1e9)

@@ -5,14 +5,15 @@ import argparse
 import importlib
 import os
 import pathlib
-import pkgutil
 import re
+from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import result
+from ..base import unloaded
 from ..base.settings import UsageError
-from ..helps import show_examples
+from ..helps import LaterParser, show_examples
 from ..words import Command
 from . import kinds as package
 
@@ -27,40 +28,48 @@ RANGE = re.compile(r"([0-9]*\.?[0-9]+)-([0-9]*\.?[0-9]+)")
 LATEST = 1e9  # s
 
 
+class MissingPackage(UsageError):
+    """Pictures need a package that is not there."""
+
+
+def missing(error: ImportError) -> MissingPackage:
+    return MissingPackage(f"pictures need {error.name or 'matplotlib'}: sh tools/setup.sh, or apt-get install "
+                          "python3-matplotlib")
+
+
+class Kind(NamedTuple):
+    """What a module says of a kind that it draws."""
+
+    module: str
+    what: str
+    examples: Sequence[tuple[str, str]]
+    reported: str
+
+
 @lru_cache
-def kinds() -> dict[str, Any]:
-    """The module of each kind, in the order of their names. A UsageError says how to get numpy, which they need."""
-    found: dict[str, Any] = {}
-    try:
-        for name in sorted(info.name for info in pkgutil.iter_modules(package.__path__)):
-            module = importlib.import_module(f"{package.__name__}.{name}")
-            found |= dict.fromkeys(module.KINDS, module)
-    except ImportError as error:
-        raise missing(error) from error
+def kinds() -> dict[str, Kind]:
+    """name -> the kind, in the order of their names. No module is loaded for it."""
+    found: dict[str, Kind] = {}
+    for path in (path for place in package.__path__ for path in pathlib.Path(place).glob("*.py")):
+        module = unloaded.parsed(path)
+        reported = unloaded.constant(module, "REPORTED", {})
+        for name, (what, *examples) in unloaded.constant(module, "KINDS", {}).items():
+            found[name] = Kind(path.stem, what, examples, reported.get(name, ""))
     return dict(sorted(found.items()))
 
 
-def caption(kind: str) -> str:
-    """What the pictures of @kind show, in a sentence."""
-    return str(kinds()[kind].KINDS[kind][0])
-
-
-def missing(error: ImportError) -> UsageError:
-    return UsageError(f"pictures need {error.name or 'matplotlib'}: sh tools/setup.sh, or apt-get install "
-                      "python3-matplotlib")
+def load(kind: str) -> Any:
+    """The module of @kind. A MissingPackage says how to get numpy, which it needs."""
+    try:
+        return importlib.import_module(f"{package.__name__}.{kinds()[kind].module}")
+    except ImportError as error:
+        raise missing(error) from error
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    try:
-        known = kinds()
-    except UsageError as error:  # main() says it again
-        parser.add_argument("words", nargs=argparse.REMAINDER, metavar="KIND FILE...", help=str(error))
-        parser.set_defaults(kind="")
-        return
-    subs = parser.add_subparsers(dest="kind", required=True, metavar="KIND")
-    for kind, module in known.items():
-        what, *examples = module.KINDS[kind]
-        sub = subs.add_parser(kind, help=what, description=what)
+    subs = parser.add_subparsers(dest="kind", required=True, metavar="KIND", parser_class=LaterParser)
+    for name, kind in kinds().items():
+        sub = subs.add_parser(name, help=kind.what, description=kind.what)
         sub.add_argument("files", nargs="+", metavar="FILE", help="several are drawn above each other")
         sub.add_argument("-o", "--output", help="the picture: NAME.svg, NAME.pdf or NAME.png; default: beside the "
                          "first FILE, as schedgraph would call it")
@@ -69,8 +78,12 @@ def options(parser: argparse.ArgumentParser) -> None:
         sub.add_argument("--min", type=float, metavar="S", help="seconds after the begin from which on it is shown")
         sub.add_argument("--max", type=float, metavar="S", help="and until when")
         sub.add_argument("--range", metavar="A-B", help="the same as --min A --max B")
-        getattr(module, "options", lambda _: None)(sub)
-        show_examples(sub, f"graph {kind}", examples)
+        sub.later = partial(own_options, name)
+        show_examples(sub, f"graph {name}", kind.examples)
+
+
+def own_options(kind: str, parser: argparse.ArgumentParser) -> None:
+    getattr(load(kind), "options", lambda _: None)(parser)
 
 
 def take_range(arguments: argparse.Namespace) -> None:
@@ -116,9 +129,8 @@ def header(arguments: argparse.Namespace, sources: list[Any]) -> list[str]:
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
     """draw what is in traces and records of decisions"""
-    known = kinds()
     take_range(arguments)
-    kind = known[arguments.kind]
+    kind = load(arguments.kind)
     out = output_of(arguments, getattr(kind, "suffix", lambda of: f"_{of.kind}")(arguments))
     try:
         sources = [kind.open_source(path, arguments) for path in arguments.files]
@@ -130,7 +142,7 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
     except OSError as error:
         raise UsageError(f"--output {out}: {error.strerror or error}") from error
     said = [kind.report(source, arguments) for source in sources]
-    result.tell([*said, f"{out}: {caption(arguments.kind)}"], partial(result.of_runs, arguments.files),
+    result.tell([*said, f"{out}: {kinds()[arguments.kind].what}"], partial(result.of_runs, arguments.files),
                 ({"file": source.name, "says": text.split("\n")} for source, text in zip(sources, said)),
                 kind=arguments.kind, out=out)
     return 0

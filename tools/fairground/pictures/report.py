@@ -27,7 +27,7 @@ from ..base.progress import Progress
 from ..base.settings import Settings, UsageError
 from ..base.webpage import document, table
 from ..decisions import decision_kinds
-from ..decisions.decision_file import DecisionError, DecisionFile, open_file
+from ..decisions.decision_file import DecisionFile, NoDecisions, open_file
 from ..machine.image import TraceError
 from ..trace.timeline import events_of, missing_events
 from ..trace.tracefile import MAGICS, MAGIC_SIZE, TraceFile
@@ -38,9 +38,6 @@ COMMAND = Command("report", built="try-viewer", examples=(
     ("runs.html cfs.dat eevdf.dat quota.json", "one page about three runs"),
 ))
 
-OF_TRACES = ("dat2graph2", "running_waiting", "share", "latency")
-OF_ALL_TRACES = ("side", "cdf")      # several runs in one picture
-OF_DECISIONS = ("lag", "deadline", "score", "levels", "quota")
 MOST_SVG = 600_000                   # bytes; of a larger picture the PNG is taken
 MOST_FILE = 5_000_000
 GOOD, BAD, NOTE = "ok", "no", "note"
@@ -76,9 +73,7 @@ def open_run(path: str) -> Run:
             is_trace = f.read(MAGIC_SIZE).startswith(MAGICS)
         try:
             decisions = open_file(path)
-        except DecisionError as error:
-            if not is_trace or "has no decisions" not in str(error):
-                raise
+        except NoDecisions:
             decisions = None
         if is_trace:
             trace = decisions.trace if decisions and decisions.trace else TraceFile(path)
@@ -104,7 +99,7 @@ def draw(kind: str, paths: Sequence[str], arguments: argparse.Namespace) -> Pict
     wanted = parser.parse_args([kind, "--no-header", *(["--range", arguments.range] if arguments.range else []), "--",
                                 *paths])
     graph.take_range(wanted)
-    module = graph.kinds()[kind]
+    module = graph.load(kind)
     try:
         with contextlib.redirect_stderr(io.StringIO()):  # lost events are among the verdicts
             sources = [module.open_source(path, wanted) for path in paths]
@@ -181,24 +176,25 @@ def rule_counts(run: Run) -> Counter[tuple[str, str]]:
 
 
 def figure_of(picture: Picture, of: str) -> str:
-    what = html.escape(graph.caption(picture.kind))
+    what = html.escape(graph.kinds()[picture.kind].what)
     return (f'<figure id="{html.escape(picture.kind)}-{html.escape(of)}"><h3>{html.escape(picture.kind)}</h3>'
             f'<div class="wide"><img alt="{what}, of {html.escape(of)}" src="{picture.address}"></div>'
             f"<figcaption>{what}.</figcaption><details><summary>numbers</summary>"
             f'<div class="wide"><pre>{html.escape(picture.text)}</pre></div></details></figure>')
 
 
-def pictures(kinds: Sequence[str], paths: Sequence[str], arguments: argparse.Namespace,
-             left_out: list[str]) -> dict[str, Picture]:
-    """Those of @kinds that there is something for. The others are told in @left_out."""
+def pictures(of: str, paths: Sequence[str], arguments: argparse.Namespace, left_out: list[str]) -> dict[str, Picture]:
+    """Those @of "trace", "traces" or "decisions" that there is something for. The others are told in @left_out."""
     found = {}
+    kinds = [name for name, kind in graph.kinds().items() if kind.reported == of]
     with Progress("pictures", len(kinds)) as progress:
         for kind in kinds:
             try:
                 found[kind] = draw(kind, paths, arguments)
+            except graph.MissingPackage:
+                raise
             except (TraceError, UsageError) as error:
-                own = arguments.range or "matplotlib" in str(error) or "numpy" in str(error)
-                if own and isinstance(error, UsageError):
+                if arguments.range and isinstance(error, UsageError):
                     raise
                 left_out.append(f"{kind}: {str(error).removeprefix(paths[0] + ': ')}")
             progress.step()
@@ -208,14 +204,14 @@ def pictures(kinds: Sequence[str], paths: Sequence[str], arguments: argparse.Nam
 def section(run: Run, arguments: argparse.Namespace) -> Iterator[str]:
     """Everything about one run."""
     left_out: list[str] = []
-    drawn = pictures(OF_TRACES, [run.path], arguments, left_out) if run.is_trace else {}
+    drawn = pictures("trace", [run.path], arguments, left_out) if run.is_trace else {}
     if run.is_trace and "running_waiting" not in drawn and not run.decisions:
         raise TraceError(f"{run.path}: {left_out[0].split(': ', 1)[1]}")
     if "running_waiting" in drawn:
         judge_trace(run, drawn)
     counts = rule_counts(run)
     if run.decisions:
-        drawn |= pictures(OF_DECISIONS, [run.path], arguments, left_out)
+        drawn |= pictures("decisions", [run.path], arguments, left_out)
         late = None
         if "lag" in drawn and drawn["lag"].sources[0].policies == ("eevdf",):
             rows = [line.split() for line in drawn["lag"].text.splitlines()[2:]]
@@ -271,7 +267,7 @@ def page(runs: Sequence[Run], build: str, arguments: argparse.Namespace) -> str:
             body += section(run, arguments)
             progress.step()
     traces = [run.path for run in runs if run.is_trace]
-    together = pictures(OF_ALL_TRACES, traces, arguments, []) if len(traces) > 1 else {}
+    together = pictures("traces", traces, arguments, []) if len(traces) > 1 else {}
     if together:
         body = ['<h2 id="together">Side by side</h2>', *(figure_of(of, "all runs") for of in together.values()), *body]
     look = steps(runs, build, arguments)

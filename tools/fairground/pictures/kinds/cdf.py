@@ -17,6 +17,7 @@ KINDS = {
     "cdf": ("how long tasks waited for a CPU: distribution, and its tail on logarithmic axes",
             ("hack.dat --all", "also waits that a preemption began")),
 }
+REPORTED = {"cdf": "traces"}
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 

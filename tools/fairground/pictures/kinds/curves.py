@@ -34,6 +34,7 @@ KINDS = {
     "levels": ("the buckets of FDL's groups, from decisions",
                ("fdl.json", "FDL's buckets")),
 }
+REPORTED = {"lag": "decisions", "deadline": "decisions", "score": "decisions", "levels": "decisions"}
 LINES = ("-", "--", "-.", ":")
 CURVES = 8
 MS = 1e6

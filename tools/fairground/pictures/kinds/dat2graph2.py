@@ -20,6 +20,7 @@ KINDS = {
     "dat2graph2": ("which task ran on each CPU, and when",
                    ("hack.dat --color-by-command --format png", "a colour for each name")),
 }
+REPORTED = {"dat2graph2": "trace"}
 BAR = 0.84         # of the height of a CPU's row
 LABELS = 150       # bars that have their task's name on them, the longest
 LETTER = 0.065     # inches

@@ -25,6 +25,7 @@ KINDS = {
     "arrows": ("the same, with arrows: who woke whom, who took the CPU from whom",
                ("hack.dat --max 0.02", "who woke whom in the first 20 ms")),
 }
+REPORTED = {"side": "traces"}
 ROWS, SHAPES, ARROWS = 24, 20_000, 400
 BLACK, RED = "black", "#d55e00"
 POLICY = re.compile(r"(?:Fairground|schedsim) \S+: (\S+);")

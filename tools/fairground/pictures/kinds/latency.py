@@ -18,6 +18,7 @@ KINDS = {
     "latency": ("how long tasks waited for a CPU: histogram and distribution",
                 ("cfs.dat eevdf.dat --tasks burst", "two schedulers, one axis")),
 }
+REPORTED = {"latency": "trace"}
 LINES = ("-", "--", "-.", ":")
 BINS_A_DECADE = 20
 LEAST = 1          # ns: where waits of 0 are drawn, which the logarithmic axis does not have

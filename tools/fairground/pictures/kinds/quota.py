@@ -19,6 +19,7 @@ KINDS = {
     "quota": ("the pool of a group with a quota, and where it is throttled, from decisions",
               ("run.json --group 1", "the pool of one group")),
 }
+REPORTED = {"quota": "decisions"}
 POOL, RED = COLOURS[0], COLOURS[5]
 
 

@@ -19,6 +19,7 @@ KINDS = {
     "running_waiting": ("how many tasks ran and waited; red below the dotted line: a CPU idled meanwhile",
                         ("cfs.dat eevdf.dat -o both.pdf", "two runs above each other")),
 }
+REPORTED = {"running_waiting": "trace"}
 GREEN, RED = "#009e73", "#d55e00"
 
 

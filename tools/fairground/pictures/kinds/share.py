@@ -22,6 +22,7 @@ KINDS = {
     "share": ("what part of a CPU each task got over time, beside what an ideal machine would give it",
               ("hogs.dat --window 50", "in windows of 50 ms")),
 }
+REPORTED = {"share": "trace"}
 TASKS, WINDOWS, MOST_WINDOWS = 8, 60, 2000
 NICE_0, STEP, REAL_TIME = 120, 1.25, 100  # a step of nice is a quarter more weight
 
