@@ -161,52 +161,42 @@ static void put_text(FILE *out, const char *text, size_t bytes)
 	fputs(text, out);
 }
 
-/* The events of the same system as number @nr. */
-static u64 all_of_system(u32 nr)
+/* The number after those of the system of number @first: events of a system stand together. */
+static u32 system_end(u32 first)
 {
-	u64 events = 0;
+	u32 nr = first;
 
-	for (u32 other = 0; other < NR_SCHED_EVENTS; other++)
-		if (!strcmp(event_system(other), event_system(nr)))
-			events |= BIT(other);
-	return events;
+	while (nr < NR_SCHED_EVENTS && !strcmp(event_system(nr), event_system(first)))
+		nr++;
+	return nr;
 }
 
-/* Is number @nr the first event of a system of which the file has some? */
-static bool is_system(const struct trace *trace, u32 nr)
+/* The system of the events from number @nr up to @end. */
+static void put_system(FILE *out, u32 nr, u32 end)
 {
-	u64 events = all_of_system(nr);
-
-	return trace->events_on & events && !(events & (BIT(nr) - 1));
-}
-
-/* The system of which number @nr is an event. */
-static void put_system(FILE *out, u32 nr)
-{
-	u64 events = all_of_system(nr);
-
 	fwrite(event_system(nr), strlen(event_system(nr)) + 1, 1, out);
-	put(out, (u32)__builtin_popcountll(events), 4);
-	for (; nr < NR_SCHED_EVENTS; nr++) {
-		char *text = events & BIT(nr) ? event_format_text(nr) : NULL;
+	put(out, end - nr, 4);
+	for (; nr < end; nr++) {
+		char *text = event_format_text(nr);
 
-		if (text)
-			put_text(out, text, 8);
+		put_text(out, text, 8);
 		free(text);
 	}
 }
 
+/* The systems of which the file has events. */
 static void put_formats(FILE *out, const struct trace *trace)
 {
-	u32 nr_systems = 0;
+	u64 systems = 0; /* their first events */
 
-	for (u32 nr = 0; nr < NR_SCHED_EVENTS; nr++)
-		nr_systems += is_system(trace, nr);
+	for (u32 nr = 0; nr < NR_SCHED_EVENTS; nr = system_end(nr))
+		if (trace->events_on & (BIT(system_end(nr)) - BIT(nr)))
+			systems |= BIT(nr);
 	put(out, 0, 4); /* none of the ftrace system */
-	put(out, nr_systems, 4);
+	put(out, (u32)__builtin_popcountll(systems), 4);
 	for (u32 nr = 0; nr < NR_SCHED_EVENTS; nr++)
-		if (is_system(trace, nr))
-			put_system(out, nr);
+		if (systems & BIT(nr))
+			put_system(out, nr, system_end(nr));
 }
 
 static void put_names(FILE *out, const struct trace *trace)
