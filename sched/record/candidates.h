@@ -76,27 +76,19 @@ static __inlined struct rb_node *leftmost_below(struct rb_node *node, u8 *depth)
 static __inlined void put_tree(struct run *run, struct fair_queue *q, const struct rb_tree *tree,
 			       unsigned where, numbers_hook numbers)
 {
-	const struct run_kind *kind = &candidates_kind;
+	struct rows rows = rows_begin(run, &candidates_kind);
 	struct rb_node *node, *below;
-	u64 head = run->head | kind->type;
-	u8 *at = run->next;
+	struct candidate_row *row;
 	u8 depth = 1;
 
 	if (!tree->root)
 		return;
 	node = leftmost_below(tree->root, &depth);
 	for (;;) {
-		if (unlikely(at == run->end)) {
-			run->next = at;
-			at = run_more(run, kind);
-			if (!at)
-				return;
-			head = run->head | kind->type;
-		}
-		run_put_head(at, head, kind->size);
-		put_candidate((struct candidate_row *)at, q, entity_of(node), where, depth,
-			      numbers);
-		at += run_step(kind->size);
+		row = rows_next(&rows, run, &candidates_kind);
+		if (!row)
+			return;
+		put_candidate(row, q, entity_of(node), where, depth, numbers);
 		if (node->right) {
 			depth++;
 			node = leftmost_below(node->right, &depth);
@@ -106,7 +98,7 @@ static __inlined void put_tree(struct run *run, struct fair_queue *q, const stru
 			below = node;
 			node = rb_parent(node);
 			if (!--depth) {
-				run->next = at;
+				rows_end(&rows, run, &candidates_kind);
 				return;
 			}
 		} while (node->right == below);

@@ -41,32 +41,24 @@ static __inlined void put_cpu(struct event_sched_decision_cpu *row, const struct
 
 void placement_record_begin(struct run *run, struct sched *s, const struct task *t, unsigned waker)
 {
-	const struct run_kind *kind = &cpus_kind;
 	u32 left = traced(s, EVENT_sched_decision_cpu) ? s->nr_cpus : 0;
 	unsigned cpu = t->cpu;
-	u64 head;
-	u8 *at;
+	struct rows rows;
 
-	run_begin(run, kind, left, waker);
-	head = run->head | kind->type;
-	at = run->next;
+	run_begin(run, &cpus_kind, left, waker);
+	rows = rows_begin(run, &cpus_kind);
 	for (; left; left--, cpu = cpu + 1 == s->nr_cpus ? 0 : cpu + 1) {
 		const struct rq *rq = cpu_rq(s, cpu);
+		struct event_sched_decision_cpu *row;
 
 		if (unlikely(!rq->online))
 			continue;
-		if (unlikely(at == run->end)) {
-			run->next = at;
-			at = run_more(run, kind);
-			if (!at)
-				return;
-			head = run->head | kind->type;
-		}
-		run_put_head(at, head, kind->size);
-		put_cpu((struct event_sched_decision_cpu *)at, rq, cpu, task_allowed(t, cpu));
-		at += run_step(kind->size);
+		row = rows_next(&rows, run, &cpus_kind);
+		if (!row)
+			return;
+		put_cpu(row, rq, cpu, task_allowed(t, cpu));
 	}
-	run->next = at;
+	rows_end(&rows, run, &cpus_kind);
 }
 
 /* Is @rq as @row says, in what a choice goes by? As cpu_is_free(), with one look at each. */

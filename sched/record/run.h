@@ -101,6 +101,47 @@ static inline void *run_row(struct run *r, const struct run_kind *kind)
 	return row;
 }
 
+/*
+ * Rows in a loop keep in registers what run_row() reads and writes for each:
+ *
+ *	struct rows rows = rows_begin(&run, &kind);
+ *
+ *	while (... && (row = rows_next(&rows, &run, &kind)))
+ *		row->field = ...;
+ *	rows_end(&rows, &run, &kind);
+ */
+struct rows {
+	u8 *row;  /* the last one, or what would be before the first one */
+	u64 head; /* of each row */
+};
+
+static inline struct rows rows_begin(const struct run *r, const struct run_kind *kind)
+{
+	return (struct rows){ r->next - run_step(kind->size), r->head | kind->type };
+}
+
+/* Where the next row goes; NULL: it is left out, and the loop is at its end. */
+static __inlined void *rows_next(struct rows *rows, struct run *r, const struct run_kind *kind)
+{
+	u8 *row = rows->row + run_step(kind->size);
+
+	if (unlikely(row == r->end)) {
+		r->next = row;
+		row = run_more(r, kind);
+		if (!row)
+			return NULL;
+		rows->head = r->head | kind->type;
+	}
+	run_put_head(row, rows->head, kind->size);
+	rows->row = row;
+	return row;
+}
+
+static inline void rows_end(const struct rows *rows, struct run *r, const struct run_kind *kind)
+{
+	r->next = rows->row + run_step(kind->size);
+}
+
 /* Rows in this run. */
 static inline u32 run_nr(const struct run *r, const struct run_kind *kind)
 {
