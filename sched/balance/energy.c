@@ -413,10 +413,9 @@ static struct subject subject_of(struct sched *s, const struct task *t, unsigned
 	};
 }
 
-struct choice energy_select(struct rq *rq, struct task *t, unsigned waker)
+struct choice energy_select(struct rq *rq, struct task *t, unsigned waker, bool recorded)
 {
 	struct cheapest c = { .cpu = t->cpu, .least = UINT64_MAX, .last = UINT64_MAX };
-	bool recorded = traced(rq->s, EVENT_sched_decision_select);
 	struct choice to = { .aim = aim_at(t->cpu, AIM_ran_there) };
 	struct subject of;
 

@@ -54,6 +54,6 @@ bool energy_places(struct sched *s, unsigned cpu, const struct task *t);
 /*
  * The CPU for @t, which slept on @rq, locked, and for which energy_places(): its last CPU, or the
  * one of another candidate if that takes less energy. It may not be allowed if that is the last
- * one.
+ * one. @recorded: with records of all that it goes by.
  */
-struct choice energy_select(struct rq *rq, struct task *t, unsigned waker);
+struct choice energy_select(struct rq *rq, struct task *t, unsigned waker, bool recorded);

@@ -494,17 +494,19 @@ static struct choice select_spreading(struct sched *s, struct task *t, unsigned 
 	return to;
 }
 
-/* @by_energy: energy decides, if it did when the question was asked. */
+/* The grounds of a choice: load, or energy, which then tells in records what it went by. */
+enum basis { BY_LOAD, BY_ENERGY, BY_ENERGY_RECORDED };
+
 static struct choice choose_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason,
-				bool by_energy)
+				enum basis basis)
 {
 	struct sched *s = rq->s;
 	struct choice to;
 
 	if (reason & SELECT_WAKE)
 		record_wakee(cpu_rq(s, cpu), t);
-	if (unlikely(by_energy))
-		to = energy_select(rq, t, cpu);
+	if (unlikely(basis != BY_LOAD))
+		to = energy_select(rq, t, cpu, basis == BY_ENERGY_RECORDED);
 	else if (reason & SELECT_WAKE)
 		to = select_waking(s, t, cpu, reason & SELECT_SYNC);
 	else
@@ -517,7 +519,7 @@ static struct choice choose_cpu(struct rq *rq, struct task *t, unsigned cpu, uns
 }
 
 static __noinline struct choice choose_recorded(struct rq *rq, struct task *t, unsigned cpu,
-						unsigned reason, bool by_energy)
+						unsigned reason, enum basis basis)
 {
 	const struct placement before = {
 		.waker = cpu,
@@ -530,24 +532,25 @@ static __noinline struct choice choose_recorded(struct rq *rq, struct task *t, u
 	struct choice to;
 
 	/* Energy's records come first: nothing else is traced between those of the CPUs. */
-	if (by_energy)
-		to = choose_cpu(rq, t, cpu, reason, true);
+	if (basis == BY_ENERGY)
+		to = choose_cpu(rq, t, cpu, reason, BY_ENERGY_RECORDED);
 	placement_record_begin(&run, rq->s, t, cpu);
-	if (!by_energy)
-		to = choose_cpu(rq, t, cpu, reason, false);
+	if (basis == BY_LOAD)
+		to = choose_cpu(rq, t, cpu, reason, BY_LOAD);
 	placement_record_end(&run, rq->s, t, &before, to);
 	return to;
 }
 
 unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
 {
-	bool by_energy;
+	enum basis basis = BY_LOAD;
 
 	/* With one CPU in the machine or in the task's affinity there is nothing to choose. */
 	if ((t->nr_allowed == 1 || !rq->domains) && likely(task_may_be_on(t, rq)))
 		return t->cpu;
-	by_energy = unlikely(rq->uneven) && (reason & SELECT_WAKE) && energy_places(rq->s, cpu, t);
+	if (unlikely(rq->uneven) && (reason & SELECT_WAKE) && energy_places(rq->s, cpu, t))
+		basis = BY_ENERGY;
 	if (unlikely(traced(rq->s, EVENT_sched_decision_select)))
-		return (unsigned)choose_recorded(rq, t, cpu, reason, by_energy).cpu;
-	return (unsigned)choose_cpu(rq, t, cpu, reason, by_energy).cpu;
+		return (unsigned)choose_recorded(rq, t, cpu, reason, basis).cpu;
+	return (unsigned)choose_cpu(rq, t, cpu, reason, basis).cpu;
 }

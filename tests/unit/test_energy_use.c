@@ -254,7 +254,7 @@ static enum cpu_rule ask(struct question *q)
 	right = right_answer(q);
 	q->m->nr_trace = 0;
 	host_lock(&rq->lock);
-	to = energy_select(rq, q->t, 0);
+	to = energy_select(rq, q->t, 0, true);
 	host_unlock(&rq->lock);
 	judge(q, to.rule);
 	assert_int_equal(to.rule, right.rule);
@@ -334,7 +334,7 @@ static void use_fades_while_a_task_sleeps(void **state)
 			sched_trace_set(m->s, EVENTS);
 			m->nr_trace = 0;
 			rq_lock(rq_of(m, 0));
-			energy_select(rq_of(m, 0), t, 3);
+			energy_select(rq_of(m, 0), t, 3, true);
 			rq_unlock(rq_of(m, 0));
 			energy = last_record(m, EVENT_ID_sched_decision_energy);
 			use = record_of(m, EVENT_ID_sched_decision_use, 4); /* after 2 to 5 */
