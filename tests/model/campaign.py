@@ -33,6 +33,7 @@ from judge_energy import EnergyJudge
 from judge_quota import QuotaJudge
 from judging import Findings, examine
 
+from fairground.base.settings import SCHEDULERS
 from fairground.decisions.decision_file import DecisionError
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -40,7 +41,6 @@ BUILD = os.environ.get("B", "build")
 JUDGES = (FairJudge, ClassJudge, QuotaJudge, PlacementJudge, EnergyJudge, BalanceJudge,
           AveragesJudge)
 RACES = 1000  # see above
-POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
 
 # Workloads. {rr} is a deadline under fdl.
 SIM_MIXES = (  # for how long, and what
@@ -193,11 +193,11 @@ def main() -> int:
     parser.add_argument("--sim", type=int, default=10_000_000, metavar="N", help="decisions of the simulator (10^7)")
     parser.add_argument("--kernel", type=int, default=1_000_000, metavar="N", help="decisions of the kernel (10^6)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N", help="runs at a time")
-    parser.add_argument("--policies", default=",".join(POLICIES), metavar="NAME,...")
+    parser.add_argument("--policies", default=",".join(SCHEDULERS), metavar="NAME,...")
     given = parser.parse_args()
     policies = given.policies.split(",")
-    if unknown := set(policies) - set(POLICIES):
-        parser.error(f"no policy is called {unknown.pop()}; there are {', '.join(POLICIES)}")
+    if unknown := set(policies) - set(SCHEDULERS):
+        parser.error(f"no policy is called {unknown.pop()}; there are {', '.join(SCHEDULERS)}")
     campaign = Campaign({"simulator": given.sim, "kernel": given.kernel}, policies)
     try:
         work(campaign, given.jobs)

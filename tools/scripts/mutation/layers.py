@@ -16,8 +16,8 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
-PROPERTIES = ("engine", "oracle", "queue", "waste")
+from fairground.base.settings import SCHEDULERS
+
 # Minutes each: they meet only what has survived the others.
 LONG_SIM = ("test_scenarios", "test_decisions", "test_placements", "test_balance_cost", "test_judge", "test_machine")
 SHORT_SIM = ("test_explored",)  # judges of random decisions: seconds, and they notice much
@@ -61,13 +61,14 @@ def list_layers(tree: pathlib.Path, wanted: str) -> list[Layer]:
     layers = [Layer(f"unit {path.stem[5:]}", (f"build/unit/{path.stem}",), 0)
               for path in sorted((tree / "tests/unit").glob("test_*.c"))]
     layers += [Layer(f"explore {policy} {SHORT_OPS}", ("build/unit/prop_sched", "--sched", policy, "--no-shrink",
-                                                      "--ops", str(SHORT_OPS)), 1) for policy in POLICIES]
-    layers += [Layer(f"prop {name}", (f"build/unit/prop_{name}",), 2) for name in PROPERTIES]
+                                                      "--ops", str(SHORT_OPS)), 1) for policy in SCHEDULERS]
+    layers += [Layer(f"prop {path.stem[5:]}", (f"build/unit/{path.stem}",), 2)
+               for path in sorted((tree / "tests/prop").glob("prop_*.c")) if path.stem != "prop_sched"]
     layers += [Layer(f"exhaustive {policy}", ("build/schedsim", "--sched", policy, "--exhaustive", "4"), 2)
-               for policy in POLICIES]
+               for policy in SCHEDULERS]
     layers += [Layer(f"explore {policy} {LONG_OPS}", ("build/schedsim", "--sched", policy, "--no-shrink", "--seed",
                                                      str(LONG_SEED), "--ops", str(LONG_OPS)), 2)
-               for policy in POLICIES]
+               for policy in SCHEDULERS]
     for path in sorted((tree / "tests/sim").glob("test_*.py")):
         words = (sys.executable, "-m", "pytest", "-x", "-q", "--tier", "all", f"tests/sim/{path.name}",
                  *SHORTER.get(path.stem, ()))
