@@ -35,6 +35,7 @@ $(B)/schedsim: $(SIM_OBJ)
 PLUGIN := $(basename $(notdir $(SRC)))
 plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=mine.c makes build/plugins/mine.so
 	$(Q)test -n "$(SRC)" || { echo 'make plugin SRC=FILE.c'; exit 2; }
+	$(Q)! grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || { echo 'the policy $(PLUGIN) is built in'; exit 2; }
 	$(Q)mkdir -p $(B)/plugins/$(PLUGIN)/sched/fair
 	$(Q)def=$(B)/plugins/$(PLUGIN)/sched/fair/policies.def; \
 	sed 's/GUEST(guest,/GUEST($(PLUGIN),/' $(POLICIES_DEF) >$$def.$$$$ && mv $$def.$$$$ $$def
@@ -42,9 +43,11 @@ plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=min
 	$(Q)so=$(B)/plugins/$(PLUGIN).so; $(CC) $(SIM_CFLAGS) -fPIC -shared -I$(B)/plugins/$(PLUGIN) \
 		-I$(INC)/sched -o $$so.$$$$ $(SRC) && mv $$so.$$$$ $$so
 
-traits: $(B)/schedsim ## does a policy keep the promises of its table? SRC=mine.c
+traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c
 	$(Q)test -n "$(SRC)" || { echo 'make traits SRC=FILE.c'; exit 2; }
-	$(Q)SRC="$(SRC)" B=$(B) python3 -m pytest -q -p no:cacheprovider tests/sim/test_traits.py
+	$(Q)case "$(SRC)" in sched/*) grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || \
+		{ echo '$(PLUGIN) is no policy of sched/fair/policies.def'; exit 2; };; esac
+	$(Q)SRC="$(SRC)" B=$(B) $(PYTHON) -m pytest -q -p no:cacheprovider tests/sim/test_traits.py
 
 sim: $(B)/schedsim ## build the simulator: build/schedsim (docs/simulator.md)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Every policy keeps the promises of its table (sched/fair/trait.def), judged from outside: by CPU times and by order.
-`make traits SRC=mine.c` asks for one policy alone.
+`make traits SRC=mine.c` asks for one policy alone, SRC=sched/fair/eevdf/eevdf.c for one that is built in.
 """
 
 import glob
@@ -29,11 +29,18 @@ def list_policies(options=()):
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout.splitlines()
 
 
+def asked():
+    """(options that load it, line of --list-policies) of each policy that is judged."""
+    built_in = [([], line) for line in list_policies()]
+    source = os.environ.get("SRC", "")
+    if source.startswith("sched/"):
+        return [row for row in built_in if row[1].split()[0] == pathlib.Path(source).stem.replace("_", "-")]
+    return [*([] if source else built_in), *map(load, SOURCES)]
+
+
 def subjects():
     """(options that load it, name, trait) of every policy and each of its traits that a judge knows."""
-    lines = [] if os.environ.get("SRC") else [([], line) for line in list_policies()]
-    lines += [load(source) for source in SOURCES]
-    for options, line in lines:
+    for options, line in asked():
         name, *traits = line.split()
         for trait in traits:
             if trait in JUDGES:
@@ -93,6 +100,17 @@ def simulator(tmp_path, options, name):
 @pytest.mark.parametrize(("options", "name", "trait"), list(subjects()))
 def test_a_policy_keeps_its_promises(tmp_path, options, name, trait):
     JUDGES[trait](simulator(tmp_path, options, name), tmp_path)
+
+
+@pytest.mark.skipif("SRC" in os.environ, reason="one policy alone")
+def test_a_policy_that_is_built_in_can_be_asked_alone():
+    def collected(source):
+        words = ["make", "-s", "traits", f"SRC={source}", f"B={os.path.relpath(BUILD, ROOT)}"]
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False,
+                              env={**os.environ, "PYTEST_ADDOPTS": "--collect-only"}).stdout
+    found = re.findall(r"promises\[(.*)\]", collected("sched/fair/bore/bore_cfs.c"))
+    assert sorted(found) == ["bore-cfs-deterministic", "bore-cfs-even"]
+    assert collected("sched/fair/eevdf/request.c") == "request is no policy of sched/fair/policies.def\n"
 
 
 # --- the judges can tell ----------------------------------------------------------------------------
