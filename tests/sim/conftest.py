@@ -178,3 +178,11 @@ def policies():
     done = subprocess.run([os.path.join(BUILD, "schedsim"), "--help"], capture_output=True, text=True, check=True)
     line = next(text for text in done.stdout.splitlines() if "--sched NAME|all" in text)
     return line.split("fair policy:")[1].replace(",", " ").split()
+
+
+def policies_by_weight():
+    """Those that share by weight: they promise it, or are BORE's, which give tasks with bursts other weights."""
+    words = [os.path.join(BUILD, "schedsim"), "--list-policies"]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    rows = [line.split() for line in done.stdout.splitlines()]
+    return [name for name, *traits in rows if "proportional" in traits or name.startswith("bore")]

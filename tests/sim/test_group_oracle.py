@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from tests.sim.conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies, policies_by_weight
 
 SECONDS = 60
 # Under bore-cfs a group has bursts like a task, and these change its weight (docs/cgroups.md), but not with 2.
@@ -48,7 +48,7 @@ def words(tree, cpus, rng):
 
 
 def policies_here():
-    return [pytest.param(p, EXACT.get(p, ""), id=p) for p in policies()]
+    return [pytest.param(p, EXACT.get(p, ""), id=p) for p in policies_by_weight()]
 
 
 @pytest.mark.parametrize("sched, more", policies_here())

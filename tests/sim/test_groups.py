@@ -3,7 +3,7 @@
 
 import pytest
 
-from tests.sim.conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies_by_weight
 
 
 def groups(run, sched=None):
@@ -22,7 +22,7 @@ def test_no_groups_no_mention(sim):
     assert run.row("hog")["group"] == "/"
 
 
-@pytest.mark.parametrize("sched", policies())
+@pytest.mark.parametrize("sched", policies_by_weight())
 def test_shares_are_between_groups_and_not_their_members(sim, sched):
     run = sim(f"--sched {sched} --check --time 5s group:name=a,shares=3072 hogs:n=4,group=a hogs:n=1,group=/b")
     # Under bore-cfs a group has bursts and scores like a task: r times the burst are 1.26 * log2(r) levels of 1.25.

@@ -6,12 +6,12 @@ import re
 
 import pytest
 
-from tests.sim.conftest import MS, SEC, policies
+from tests.sim.conftest import MS, SEC, policies, policies_by_weight
 
 WEIGHT = {-5: 3121, 0: 1024, 5: 335, 10: 110}  # Linux's table: a step of nice is a factor of 1.25
 
 
-@pytest.mark.parametrize("sched", policies())
+@pytest.mark.parametrize("sched", policies_by_weight())
 def test_hogs_on_one_cpu_share_by_weight(sim, sched):
     run = sim(f"--sched {sched} --time 10s hogs:n=1 hogs:n=1,nice=5 hogs:n=1,nice=10")
     total = sum(WEIGHT[nice] for nice in (0, 5, 10))
