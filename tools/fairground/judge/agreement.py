@@ -417,6 +417,7 @@ def settings_for(sched: str, build: str, seed: str = "1") -> Settings:
 
 
 def floor_of(name: str, sched: str, kind: str) -> float:
+    """0 for a policy that nobody has measured."""
     return FLOORS.get((name, sched), 0.0) if kind == "pick" else OTHER_FLOORS.get(sched, {}).get(kind, 0.0)
 
 
