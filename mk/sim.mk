@@ -4,7 +4,7 @@
 
 SIM := $(B)/sim
 SIM_CPUS := 4096
-SIM_CFLAGS := $(CSTD) $(WARN) -fno-pie -fno-plt -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\"
+SIM_CFLAGS := $(CSTD) $(WARN) -fno-pie -fno-plt -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\" -DDEBUG=0
 # The judge of explorations knows the inside of sched/, as tests do.
 SIM_C := $(filter-out %_wasi.c,$(wildcard sim/*.c sim/*/*.c tests/oracle/*.c))
 # A policy in expressions is a policy, and does, too.

@@ -4,8 +4,8 @@
 
 UNIT := $(B)/unit
 # Symbols are hidden. Otherwise the sanitizers' libraries would call our sched_yield() instead of libc's.
-UNIT_CFLAGS := -std=gnu11 -g -O1 $(WARN) -fno-strict-aliasing -fsanitize=address,undefined -fvisibility=hidden \
-	-fno-sanitize-recover=all -fno-omit-frame-pointer '-ffile-prefix-map=$(CURDIR)/='
+UNIT_CFLAGS := -std=gnu11 -g -O1 $(WARN) -DDEBUG=1 -fno-strict-aliasing -fsanitize=address,undefined \
+	-fvisibility=hidden -fno-sanitize-recover=all -fno-omit-frame-pointer '-ffile-prefix-map=$(CURDIR)/='
 # A test runs once, so that time spent on its own code by the compiler is lost: -O0. What it tests has -O1.
 $(UNIT)/tests/unit/test_%.c.o: UNIT_CFLAGS += -O0
 # lld, which is there for WebAssembly, links a program in a quarter of the time.
@@ -32,7 +32,7 @@ $(UNIT)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 UNIT_ALSO_ring := kernel/trace/ring.c
 UNIT_ALSO_futex := tests/unit/step.c
 # It includes a file of the kernel, whose types are the architecture's.
-$(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -DDEBUG=0
+$(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -UDEBUG -DDEBUG=0
 UNIT_ALSO_bandwidth := $(wildcard tests/oracle/*.c)
 UNIT_ALSO_quota_borders := $(wildcard tests/oracle/*.c)
 # The language of policies, without the hooks that reach into the scheduler.

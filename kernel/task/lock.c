@@ -118,6 +118,7 @@ void host_lock(struct host_lock *lock)
 {
 	struct lock_words *w = (struct lock_words *)lock->word;
 
+	debug_assert(!arch_irq_enabled());
 	if (DEBUG)
 		lockdep_acquire_host(lock);
 	word_lock(&w->locked);

@@ -419,6 +419,7 @@ struct choice energy_select(struct rq *rq, struct task *t, unsigned waker, bool 
 	struct choice to = { .aim = aim_at(t->cpu, AIM_ran_there) };
 	struct subject of;
 
+	debug_assert_locked(rq);
 	/* It has slept: its part of what its CPU has used is less now. */
 	rq->deciding = recorded;
 	update_averages(&t->fair);

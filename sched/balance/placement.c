@@ -130,6 +130,7 @@ void placement_cpu_idles(struct rq *rq)
 {
 	struct group *llc = rq->llc ? rq->llc->span : NULL;
 
+	debug_assert_locked(rq);
 	if (llc && has_smt(rq) && !READ_ONCE(llc->has_idle_cores) &&
 	    core_is_idle(rq->s, rq->core, rq->cpu))
 		WRITE_ONCE(llc->has_idle_cores, true);

@@ -60,6 +60,7 @@ static void search_newly_idle(struct rq *rq)
 	struct domain *sd;
 	u64 cost = 0, start = host_clock(rq->cpu);
 
+	SCHED_DEBUG_ASSERT(!host_lock_held(&rq->lock));
 	for_each_domain(sd, rq) {
 		int moved = 0;
 
@@ -179,6 +180,7 @@ static void balance_due_domains(struct rq *rq, bool idle)
 	struct domain *sd;
 	u64 cost = 0;
 
+	SCHED_DEBUG_ASSERT(!host_lock_held(&rq->lock));
 	refresh_averages(rq);
 	for_each_domain(sd, rq) {
 		u64 interval = balance_interval(s, sd, busy);
@@ -214,6 +216,7 @@ static void balance_for_idle_cpus(struct rq *rq)
 	u64 now = jiffies(s, host_clock(rq->cpu)), next = now + s->hz;
 	unsigned cpu;
 
+	SCHED_DEBUG_ASSERT(!host_lock_held(&rq->lock));
 	cpumask_clear(&idle, rq->cpu);
 	for_each_cpu(cpu, &idle) {
 		struct rq *other = cpu_rq(s, cpu);

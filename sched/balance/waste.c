@@ -212,6 +212,7 @@ bool waste_is_news(const struct rq *rq)
 {
 	u32 nr = rq->nr_running;
 
+	debug_assert_locked(rq);
 	if (rq->nr_restricted && nr > 1)
 		return true;
 	return rq->waste.nr_restricted || rq->waste.nr_waiting != (nr ? nr - 1 : 0) ||
@@ -223,6 +224,7 @@ void waste_check(struct rq *rq)
 	struct task *t;
 	u32 nr = 0;
 
+	debug_assert_locked(rq);
 	for_each_queued(t, rq) nr += is_restricted(rq, t);
 	SCHED_CHECK(R8, nr == rq->nr_restricted);
 	if (!schedstats(rq->s))

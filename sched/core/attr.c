@@ -54,6 +54,7 @@ bool sched_attr_is_valid(const struct sched *s, const struct sched_attr_req *req
 /* How much @t of @rq, locked, asks for at a time in ns; 0 if it does not. */
 static u64 request_of(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	return t->class->params.request ? t->class->params.request(rq, t) : 0;
 }
 
@@ -208,6 +209,7 @@ static void change_group(struct rq *rq, struct task *t, struct task_group *tg)
 {
 	struct change c = change_begin(rq, t, QUEUE_MOVE);
 
+	debug_assert_locked(rq);
 	if (t->class->params.regroup)
 		t->class->params.regroup(rq, t, tg, task_is_runnable(t));
 	else

@@ -19,6 +19,7 @@
 /* Read the clock of @rq, locked. It never goes back, and may stand still during a switch. */
 static inline void rq_read_clock(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	if (likely(rq->keep_clock < KEEP_CLOCK_NOW))
 		rq->clock = time_max(rq->clock, host_clock(rq->cpu));
 }
@@ -107,12 +108,14 @@ static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 /* Account the time since the last charge to the running task of @rq, locked. */
 static inline void charge_current(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	rq->curr->class->charge(rq);
 }
 
 /* The running task of @rq, locked, runs no longer or is about to change (class.h, put_prev). */
 static inline void put_prev(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	if (t->class->put_prev)
 		t->class->put_prev(rq, t);
 }
@@ -120,6 +123,7 @@ static inline void put_prev(struct rq *rq, struct task *t)
 /* Could the queued @t of @rq, locked, be picked as things stand? */
 static inline bool task_is_pickable(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	return !t->class->pickable || t->class->pickable(rq, t);
 }
 
@@ -134,6 +138,7 @@ static inline void count_running(struct rq *rq, int more)
 {
 	bool was_crowded = rq->nr_running > 1;
 
+	debug_assert_locked(rq);
 	rq->nr_running += (u32)more;
 	if (unlikely(was_crowded != (rq->nr_running > 1)))
 		cpumask_flip_atomic(&rq->s->crowded, rq->cpu);
@@ -144,6 +149,7 @@ static inline void class_set_active(struct rq *rq, enum class_rank rank, bool ac
 {
 	u32 bit = (u32)BIT(rank);
 
+	debug_assert_locked(rq);
 	rq->active = active ? rq->active | bit : rq->active & ~bit;
 }
 
@@ -163,6 +169,7 @@ static inline void class_set_push(struct rq *rq, enum class_rank rank, bool push
 {
 	u32 bit = (u32)BIT(rank);
 
+	debug_assert_locked(rq);
 	rq->push = push ? rq->push | bit : rq->push & ~bit;
 }
 

@@ -10,6 +10,7 @@
 /* Make @t runnable on @rq, locked. @flags: queue_flags. */
 static inline void activate(struct rq *rq, struct task *t, unsigned flags)
 {
+	debug_assert_locked(rq);
 	t->class->enqueue(rq, t, flags);
 	t->on_rq = TASK_QUEUED;
 	rq->nr_restricted += t->nr_allowed < rq->s->nr_cpus;

@@ -72,6 +72,7 @@ void task_set_cpu(struct sched *s, struct task *t, unsigned cpu)
 
 void task_set_group(struct sched *s, struct task *t, struct task_group *tg)
 {
+	debug_assert_locked(cpu_rq(s, t->cpu));
 	WRITE_ONCE(t->group, tg);
 	task_set_cpu(s, t, t->cpu);
 }
@@ -149,6 +150,7 @@ unsigned any_allowed_cpu(struct sched *s, struct task *t)
 {
 	struct cpumask usable;
 
+	debug_assert_locked(cpu_rq(s, t->cpu));
 	ensure_usable_cpu(cpu_rq(s, t->cpu), t);
 	usable = cpumask_and(&t->allowed, &s->online);
 	if (cpumask_test(&usable, t->cpu))

@@ -103,6 +103,7 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 /* @t of @rq, locked and not queued, belongs to @cpu. Returns the runqueue that is locked then. */
 static struct rq *new_task_goes_to(struct rq *rq, struct task *t, unsigned cpu)
 {
+	debug_assert_locked(rq);
 	if (rq->cpu == cpu)
 		return rq;
 	task_set_cpu(rq->s, t, cpu);

@@ -60,6 +60,7 @@ wake_sleeping(struct sched *s, struct rq *rq, struct task *t, unsigned cpu, unsi
 {
 	unsigned queue_flags = ENQUEUE_WAKEUP;
 
+	debug_assert_locked(rq);
 	rq->nr_uninterruptible -= t->contributes_to_load;
 	t->state = TASK_WAKING;
 	/* Still on its stack (see PROTOCOL: switch), it can only resume here. */

@@ -138,6 +138,7 @@ void dl_release(struct sched *s, struct task *t)
 	struct dl_task *d = dl_part(t);
 	u64 until = cbs_zero_lag(d), now = cpu_rq(s, t->cpu)->clock;
 
+	debug_assert_locked(cpu_rq(s, t->cpu));
 	host_lock(&m->lock);
 	settle(m, now);
 	if (d->started && time_before(now, until))
@@ -162,6 +163,7 @@ void dl_count_server(struct rq *rq, bool online)
 	struct dl_machine *m = dl_machine(rq->s);
 	u64 bw = dl_of(rq)->server.d.bw;
 
+	debug_assert_locked(rq);
 	if (cpu_is_isolated(rq->s, rq->cpu))
 		return;
 	host_lock(&m->lock);

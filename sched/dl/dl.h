@@ -110,6 +110,7 @@ static inline bool dl_server_is_first(struct rq *rq)
 {
 	const struct dl_rq *dl = dl_of(rq);
 
+	debug_assert_locked(rq);
 	return dl->server.ready &&
 	       (!dl->nr_ready ||
 		time_before(dl->server.d.deadline, dl_part(dl_first(&dl->ready))->deadline));

@@ -17,6 +17,7 @@ void dl_update(struct rq *rq)
 	struct dl_rq *dl = dl_of(rq);
 	bool overloaded = dl->nr_ready + dl->server.ready > 1 && dl->nr_movable;
 
+	debug_assert_locked(rq);
 	class_set_active(rq, CLASS_dl, dl->nr_ready || dl->server.ready);
 	class_set_push(rq, CLASS_dl, overloaded);
 	/* Real-time tasks wait now, even one that is alone. */

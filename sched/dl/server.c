@@ -268,6 +268,7 @@ static int set_parameters(struct rq *rq, u64 runtime, u64 period)
 	bool queued = rq->fair.limited && rq->fair.nr_running;
 	int err;
 
+	debug_assert_locked(rq);
 	if (runtime > period || period < SERVER_PERIOD_MIN_NS || period > SERVER_PERIOD_MAX_NS)
 		return -EINVAL;
 	err = dl_admit_server(rq, dl_bw(runtime, period));

@@ -57,6 +57,7 @@ int clamp_admit(const struct rq *rq, const struct task *t, const struct sched_at
 {
 	u32 util[NR_SCHED_CLAMPS];
 
+	debug_assert_locked(rq);
 	if (!req->clamps)
 		return 0;
 	if (!rq->freq)
@@ -150,6 +151,7 @@ void clamp_enter(struct rq *rq, struct task *t)
 {
 	struct freq_cpu *f = rq->freq;
 
+	debug_assert_locked(rq);
 	if (!has_clamps(t))
 		return;
 	for_each_clamp(i)

@@ -9,6 +9,7 @@
 
 u64 freq_work(const struct freq_domain *d, u64 now)
 {
+	debug_assert_locked(d);
 	return d->work + (now - d->since) * freq_opp(d)->capacity;
 }
 

@@ -127,6 +127,7 @@ struct governor {
 
 #define GOVERNOR(name) extern const struct governor name##_governor;
 #include "sched/freq/governor.def"
+#include "sched/observe/check.h"
 #undef GOVERNOR
 
 /* @name's governor, or NULL. */
@@ -140,6 +141,7 @@ static inline const struct opp *freq_opp(const struct freq_domain *d)
 /* The point within the limits of @d, locked, that is nearest to @opp. */
 static inline u32 freq_within(const struct freq_domain *d, u32 opp)
 {
+	debug_assert_locked(d);
 	return max(min(opp, d->fastest), d->slowest);
 }
 

@@ -40,6 +40,7 @@ static inline u32 domain_request(const struct freq_domain *d)
 {
 	u32 most = 0;
 
+	debug_assert_locked(d);
 	for (const struct freq_cpu *f = d->cpus; f; f = f->next)
 		most = max(most, f->request);
 	return most;
@@ -72,5 +73,6 @@ void clamp_check(struct rq *rq);
 /* Capacity that the tasks of @rq, locked, use: those that run, wait, and sleep there. */
 static inline u64 freq_usage(const struct rq *rq)
 {
+	debug_assert_locked(rq);
 	return min(rq->fair.avg.util_avg + rq->urgent.util_avg, rq->capacity_orig);
 }

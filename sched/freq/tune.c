@@ -47,6 +47,7 @@ static void group_turns(struct rq *rq, unsigned group)
 
 void tune_enter(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	if (!rq->freq->nr_tuned[t->tune_group]++)
 		group_turns(rq, t->tune_group);
 }
@@ -69,6 +70,7 @@ u64 freq_boosted_usage(const struct rq *rq)
 	u64 usage = freq_usage(rq);
 	u32 boost = max((u32)rq->freq->boost, rq->s->tunable.cfs_boost);
 
+	debug_assert_locked(rq);
 	return usage ? usage + tune_margin(usage, boost) : 0;
 }
 

@@ -17,6 +17,16 @@ struct task;
 			host_bug(__FILE__, __LINE__, #cond);                                       \
 	} while (0)
 
+/* The same for what runs often: it is in unit tests, and in a kernel of DEBUG=1. */
+#define SCHED_DEBUG_ASSERT(cond)                                                                   \
+	do {                                                                                       \
+		if (DEBUG)                                                                         \
+			SCHED_ASSERT(cond);                                                        \
+	} while (0)
+
+/* The lock of a runqueue, a pool or a frequency domain is held, as a comment demands. */
+#define debug_assert_locked(of) SCHED_DEBUG_ASSERT(host_lock_held(&(of)->lock))
+
 /* An invariant of invariant.def, by its number: only in check.c and the classes' check(). */
 #define SCHED_CHECK(id, cond)                                                                      \
 	do {                                                                                       \

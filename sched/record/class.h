@@ -19,6 +19,7 @@ void emit_class_turn(struct rq *rq, const struct sched_class *class, enum class_
 /* @t, which waits on @rq, locked, is about to go to CPU @to: ACT_push or ACT_pull. */
 static inline void trace_class_move(struct rq *rq, struct task *t, enum class_act act, unsigned to)
 {
+	debug_assert_locked(rq);
 	if (traced(rq->s, EVENT_sched_decision_class))
 		emit_class_move(rq, t, act, to);
 }
@@ -27,6 +28,7 @@ static inline void trace_class_move(struct rq *rq, struct task *t, enum class_ac
 static inline void trace_class_turn(struct rq *rq, enum class_rank rank, enum class_act act,
 				    enum class_rule rule)
 {
+	debug_assert_locked(rq);
 	if (traced(rq->s, EVENT_sched_decision_class))
 		emit_class_turn(rq, rq->s->class[rank], act, rule);
 }

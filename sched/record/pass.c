@@ -216,6 +216,7 @@ void pass_record_part(const struct pass *p, const struct group_stats *gs)
 
 void pass_record_locked(const struct pass *p, const struct rq *src)
 {
+	debug_assert_locked(src);
 	p->record->source_running = src->nr_running;
 }
 
@@ -254,6 +255,7 @@ void pass_record_task(const struct pass *p, const struct rq *src, const struct t
 		.left = p->imbalance,
 	};
 
+	debug_assert_locked(src);
 	if (!traced(p->s, EVENT_sched_decision_movable))
 		return;
 	__builtin_memcpy(row.comm, t->comm, TASK_COMM_LEN);

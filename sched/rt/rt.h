@@ -62,6 +62,7 @@ static inline bool rt_outranked(const struct rq *rq)
 /* Does a task of @rq, locked, wait? All but one do, and that one too if it is outranked. */
 static inline bool rt_one_waits(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	return rt_of(rq)->nr_running > (rt_outranked(rq) ? 0 : 1);
 }
 

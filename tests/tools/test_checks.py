@@ -148,11 +148,30 @@ def test_a_reading_path_is_closed(reading_page, page, words):
     ("Drops the lock, if it is held by us, and sleeps.", "sleep();", False),
 ])
 def test_tidy_tells_a_demand_that_is_not_asserted(tmp_path, comment, body, told):
-    path = tmp_path / "pages.c"
-    path.write_text(f"/* {comment} */\nstatic void work(struct pipe *p)\n{{\n\t{body}\n}}\n")
+    assert bool(demands_of(tmp_path, comment, body, "kernel/fs/pages.c")) is told
+
+
+@pytest.mark.parametrize(("comment", "body", "told"), [
+    ("The sum of @rq. Lock held.", "add(rq);", True),
+    ("The sum of @rq, locked, or 0.", "add(rq);", True),
+    ("The sum of @rq,\n * locked: it changes.", "add(rq);", True),
+    ("Makes it known. Locked: @rq, @d.", "add(rq);", True),
+    ("Makes it known. Locked: @rq, @d.", "debug_assert_locked(rq);\n\tadd(rq);", False),
+    ("The sum of @rq, locked, or 0.", "rq_assert_locked(rq);\n\tadd(rq);", False),
+    ("A hint if its lock is not held.", "add(rq);", False),
+    ("The sum of @rq, which need not be locked.", "add(rq);", False),
+])
+def test_tidy_tells_a_demand_of_the_scheduler(tmp_path, comment, body, told):
+    assert bool(demands_of(tmp_path, comment, body, "sched/core/sum.c")) is told
+
+
+def demands_of(directory, comment, body, name):
+    """What tidy says of a function in the file @name."""
+    path = directory / "file.c"
+    path.write_text(f"/* {comment} */\nstatic void work(struct rq *rq)\n{{\n\t{body}\n}}\n")
     file = tidy.File(path)
-    file.path = pathlib.Path("kernel/fs/pages.c")
-    assert bool(list(tidy.unkept_demands([file]))) is told
+    file.path = pathlib.Path(name)
+    return list(tidy.unkept_demands([file]))
 
 
 def test_a_page_that_names_a_file_that_is_gone_is_found(tmp_path):

@@ -327,10 +327,11 @@ static void a_class_that_is_active_and_picks_nobody_is_found(void **state)
 	const char *what;
 
 	(void)state;
+	rq_lock(rq);
 	class_set_active(rq, CLASS_stop, true);
+	rq_unlock(rq);
 	what = CATCH_BUG(m, sched_switch_begin(m->s, 0, true));
-	assert_non_null(what);
-	assert_non_null(strstr(what, "an active class picks a task"));
+	assert_true(what && strstr(what, "an active class picks a task"));
 	machine_free(m);
 }
 
@@ -342,10 +343,11 @@ static void a_runnable_task_of_a_class_that_is_not_active_is_found(void **state)
 
 	(void)state;
 	spawn_nice(m, "A", 0);
+	rq_lock(rq);
 	class_set_active(rq, CLASS_fair, false);
+	rq_unlock(rq);
 	what = CATCH_BUG(m, sched_switch_begin(m->s, 0, true));
-	assert_non_null(what);
-	assert_non_null(strstr(what, "a class with a runnable task is active"));
+	assert_true(what && strstr(what, "a class with a runnable task is active"));
 	machine_free(m);
 }
 

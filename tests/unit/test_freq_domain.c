@@ -296,8 +296,10 @@ static void usage_is_of_all_classes(void **state)
 
 				rq->fair.avg.util_avg = utils[i];
 				rq->urgent.util_avg = utils[k];
+				host_lock(&rq->lock);
 				assert_int_equal(freq_usage(rq),
 						 sum < rq->capacity_orig ? sum : rq->capacity_orig);
+				host_unlock(&rq->lock);
 			}
 	machine_free(m);
 }

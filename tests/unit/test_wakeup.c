@@ -465,7 +465,9 @@ static void judge_hint(struct scene *sc)
 			tells &= sc->state[other] == IDLE;
 	read_hints(sc, hint);
 	hint[cache_of(sc, cpu)] |= tells;
+	rq_lock(rq_of(sc->m, cpu));
 	placement_cpu_idles(rq_of(sc->m, cpu));
+	rq_unlock(rq_of(sc->m, cpu));
 	read_hints(sc, now);
 	assert_memory_equal(hint, now, sc->m->nr_cpus / cache_size(sc));
 }

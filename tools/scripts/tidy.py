@@ -7,7 +7,8 @@
     sizes       of files and of the reading path (tools/scripts/size.py)
     circles     files of the scheduler that need each other (tools/scripts/circles.py)
     functions   at most 60 lines
-    demands     a function of the kernel whose comment ends in "lock held." or "Interrupts off." asserts it
+    demands     a function whose comment ends in "lock held." or "Interrupts off." asserts it; in the scheduler also one
+                of "@rq, locked" or "Locked: @rq."
     includes    no '..', no cycles between headers, every header guards itself with #pragma once
     words       no unfinished-work markers without an issue number, no typedef'd structs
     sched/      nothing conditional, no floating point, volatile, goto, assembly or printing: the scheduler is a
@@ -21,6 +22,7 @@
 Usage: tidy.py [FILE...]    default: every file of the repository. Exits 1 if there is a finding.
 """
 
+import itertools
 import pathlib
 import re
 import subprocess
@@ -54,11 +56,13 @@ OF_OTHERS = {"docs/sources.md", "CHANGELOG.md"}  # these name files of other tre
 MARKER = re.compile(r"\b(?:TODO|FIXME|XX|XXX|HACK)\b(?!.*#\d)")
 TYPEDEF_STRUCT = re.compile(r"\btypedef\s+(?:struct|union)\b")
 # A comment that ends in a demand, and the declaration or definition that follows at once.
-DEMAND = re.compile(r"/\*(?:(?!\*/).)*(?:\bheld|\b[Ii]nterrupts o(?:n|ff))\.\s*\*/\n"
-                    r"[^;{}=/#]*?\b(\w+)\([^;{}]*\)[^;{}]*[;{]", re.DOTALL)
+DECLARED = r"(?:(?!\*/).)*\*/\n[^;{}=/#]*?\b(\w+)\([^;{}()]*\)\s*[;{]"
+DEMAND = re.compile(r"/\*(?:(?!\*/).)*(?:(?<!not )\bheld|\b[Ii]nterrupts o(?:n|ff))\.(?=\s*\*/)" + DECLARED, re.DOTALL)
+LOCKED = re.compile(r"/\*(?:(?!\*/).)*(?:@\w+,\s+(?:\*\s+)?locked\b|\bLocked: @\w+)" + DECLARED, re.DOTALL)
 BODY = re.compile(r"^\w[^;{}=/#]*?\b(\w+)\([^;{}]*\)\s*\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
-ASSERTS = re.compile(r"\b(?:(?:debug_)?assert\w*|might_sleep)\(")
-UNABLE = {"ring_consume", "ring_clear"}  # a ring does not know its reader's lock
+ASSERTS = re.compile(r"\b(?:(?:debug_)?assert\w*|might_sleep|SCHED_(?:DEBUG_)?ASSERT|rq_assert_locked)\(")
+# A ring does not know its reader's lock. A dump is made when the machine is lost, too. No lock of all CPUs' is one.
+UNABLE = {"ring_consume", "ring_clear", "fair_dump_key", "sharedq_close"}
 BANNED_IN_SCHED = {
     r"^\s*#\s*(?:if|ifdef|ifndef)\b": "conditional compilation",
     r"\b(?:float|double)\b": "floating point",
@@ -155,12 +159,13 @@ def check_includes(file: File) -> Iterator[str]:
 
 
 def unkept_demands(files: list[File]) -> Iterator[str]:
-    """A finding for each function of the kernel that says what its caller must hold, and does not assert it."""
-    files = [file for file in files if file.path.parts[0] in ("kernel", "arch")]
+    """A finding for each function that says what its caller must hold, and does not assert it."""
+    files = [file for file in files if file.path.parts[0] in ("kernel", "arch", "sched", "lib")]
     bodies = {file.path: {m[1]: m[2] for m in BODY.finditer(file.text)} for file in files}
     anywhere = {name: body for of_file in bodies.values() for name, body in of_file.items()}
     for file in files:
-        for match in DEMAND.finditer(file.text):
+        of_scheduler = LOCKED.finditer(file.text if file.path.parts[0] == "sched" else "")
+        for match in itertools.chain(DEMAND.finditer(file.text), of_scheduler):
             name = match[1]
             body = bodies[file.path].get(name, anywhere.get(name))
             if body is not None and name not in UNABLE and not ASSERTS.search(body):

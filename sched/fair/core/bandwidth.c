@@ -293,6 +293,7 @@ void bandwidth_unthrottle(struct rq *rq)
 /* The debt of @q is no longer apart from its runtime. pool.lock held. */
 static void merge_debt(struct fair_queue *q)
 {
+	debug_assert_locked(&q->group->bandwidth);
 	if (q->debt)
 		list_del(&q->debtor_link);
 	q->remaining -= (s64)q->debt;
@@ -305,6 +306,7 @@ static void merge_debt(struct fair_queue *q)
  */
 static void distribute(struct bandwidth *pool)
 {
+	debug_assert_locked(pool);
 	while (!list_empty(&pool->throttled) && pool->runtime_ns) {
 		struct fair_queue *q = list_first(&pool->throttled, struct fair_queue, debtor_link);
 		u64 debt = q->debt, paid = min(pool->runtime_ns, debt);
@@ -327,6 +329,7 @@ static void pay_owed(struct bandwidth *pool)
 {
 	u64 paid = min(pool->owed_ns, pool->runtime_ns);
 
+	debug_assert_locked(pool);
 	pool->owed_ns -= paid;
 	pool->runtime_ns -= paid;
 }
@@ -362,6 +365,7 @@ static void period_ends(struct bandwidth *pool, struct rq *rq)
 	u64 before = pool->runtime_ns;
 	bool waiting = !list_empty(&pool->throttled);
 
+	debug_assert_locked(pool);
 	if (pool->quota_ns == SCHED_QUOTA_NONE) {
 		stop_timer(&pool->period);
 		trace_pool(pool, rq, QUOTA_refill, GRANT_unlimited, before, 0);
@@ -501,6 +505,7 @@ void bandwidth_offline(struct rq *rq)
 {
 	struct fair_queue *q, *next;
 
+	debug_assert_locked(rq);
 	list_for_each(q, &rq->queues, link)
 		if (q->limited)
 			settle_with_pool(q);
@@ -525,6 +530,7 @@ void bandwidth_online(struct rq *rq)
 
 void bandwidth_move_timers(struct rq *from, struct rq *to)
 {
+	SCHED_DEBUG_ASSERT(!host_lock_held(&from->lock));
 	while (!list_empty(&from->bandwidth.timers)) {
 		struct bandwidth_timer *timer =
 			list_first(&from->bandwidth.timers, struct bandwidth_timer, link);

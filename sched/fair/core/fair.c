@@ -149,6 +149,7 @@ static __noinline void nominate_group_of(struct fair_queue *q)
 
 void finish_delayed_group(struct entity *e)
 {
+	debug_assert_locked(e->queue->rq);
 	if (!group_is_delayed(e))
 		return;
 	queue_leave(e->queue, e, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
@@ -201,6 +202,7 @@ void finish_all_delayed(struct rq *rq)
 {
 	struct fair_queue *q;
 
+	debug_assert_locked(rq);
 	fair_charge(rq);
 	while (!list_empty(&rq->delayed))
 		finish_delayed(rq, list_first(&rq->delayed, struct task, link));

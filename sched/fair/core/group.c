@@ -54,6 +54,7 @@ static void contribute(struct fair_queue *q)
 
 void group_offline(struct fair_queue *q)
 {
+	debug_assert_locked(q->rq);
 	__atomic_fetch_sub(&q->group->load_avg, q->load_contrib, __ATOMIC_RELAXED);
 	q->load_contrib = 0;
 }
