@@ -55,7 +55,8 @@ def make(*words: str) -> None:
 
 
 def find_all() -> list[Mutation]:
-    return find_mutations(mutants.list_sources("sched/*.c"), pathlib.Path.cwd(), ["-std=gnu11", f"-I{os.getcwd()}"])
+    options = ["-std=gnu11", "-DDEBUG=0", f"-I{os.getcwd()}"]
+    return find_mutations(mutants.list_sources("sched/*.c"), pathlib.Path.cwd(), options)
 
 
 def copy_tree() -> None:

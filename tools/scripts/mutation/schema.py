@@ -117,8 +117,8 @@ class Schema:
     # --- what does not compile ----------------------------------------------------------
 
     def compile(self, file: str, *options: str) -> subprocess.CompletedProcess[str]:
-        words = [os.environ.get("CC", "gcc"), "-std=gnu11", "-w", "-DCPU_MAX=64u", f"-I{self.tree}", "-c", *options,
-                 file]
+        words = [os.environ.get("CC", "gcc"), "-std=gnu11", "-w", "-DDEBUG=0", "-DCPU_MAX=64u", f"-I{self.tree}", "-c",
+                 *options, file]
         return subprocess.run(words, cwd=self.tree, capture_output=True, text=True, check=False)
 
     def users(self, file: str) -> list[str]:
