@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Record locks of POSIX's kind (kernel/fs/record.c): two processes lock bytes of one file. The
+ * model has a lock for each process and byte. Threads 0 and 2 are of one process, so one of them
+ * may close the file while the other waits for a lock.
+ */
+#include "kernel/fs/record.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/task/proc.h"
+#include "kernel/task/thread.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "libc.h"
+#include "object.h"
+
+enum { BYTES = 8, PROCS = 2, SOME_FD = 3 };
+
+/* The number of a call says which bytes: where they begin, and how many there are. */
+enum op { OP_SHARE, OP_LOCK, OP_TRY_SHARE, OP_TRY_LOCK, OP_UNLOCK, OP_ASK, OP_CLOSE };
+static const char *const op_names[] = { "share",  "lock", "try_share", "try_lock",
+					"unlock", "ask",  "close",     NULL };
+
+struct files_of_procs {
+	struct inode inode;
+	struct file file[PROCS];
+	struct proc proc[PROCS];
+	bool closed[PROCS];
+};
+
+static struct files_of_procs *o;
+static bool was_closed[PROCS]; /* by a call of the last run */
+
+static unsigned proc_of(unsigned nr)
+{
+	return nr % PROCS;
+}
+
+bool fd_names(int fd, const struct file *f)
+{
+	return fd == SOME_FD && !o->closed[f - o->file];
+}
+
+u64 file_size(struct file *f)
+{
+	(void)f;
+	return BYTES;
+}
+
+static void *create(unsigned nr_threads)
+{
+	(void)nr_threads;
+	o = calloc(1, sizeof(*o));
+	memset(was_closed, 0, sizeof(was_closed));
+	for (unsigned i = 0; i < PROCS; i++) {
+		o->file[i].inode = &o->inode;
+		o->file[i].mode = FILE_READ | FILE_WRITE;
+		o->proc[i].pid = 10 + (int)i;
+		o->proc[i].files = (struct files *)&o->file[i];
+	}
+	return o;
+}
+
+static void close_file(unsigned proc)
+{
+	o->closed[proc] = true;
+	world_point();
+	record_drop(&o->file[proc], o->proc[proc].files);
+}
+
+static void destroy(void *object)
+{
+	for (unsigned i = 0; i < PROCS; i++)
+		close_file(i);
+	free(object);
+}
+
+static struct call draw(struct prng *random, bool alone)
+{
+	static const u8 often[] = { OP_SHARE,	 OP_LOCK,   OP_LOCK,   OP_TRY_SHARE, OP_TRY_LOCK,
+				    OP_TRY_LOCK, OP_UNLOCK, OP_UNLOCK, OP_ASK,	     OP_CLOSE };
+	struct call call = { .op = often[prng_below(random, alone ? 9 : 10)] };
+
+	call.n = prng_below(random, BYTES * 4);
+	return call;
+}
+
+static u32 first_of(const struct call *call)
+{
+	return call->n % BYTES;
+}
+
+static u32 end_of(const struct call *call)
+{
+	return min(first_of(call) + call->n / BYTES + 1, (u32)BYTES);
+}
+
+static long pack(long type, u64 start, u64 len)
+{
+	return type * 10000 + (long)start * 100 + (long)len;
+}
+
+static long ask(struct file *f, struct user_flock *l)
+{
+	long err;
+
+	l->type = F_WRLCK;
+	err = record_get(f, l, false);
+	return err ? err : l->type == F_UNLCK ? 0 : pack(l->type + 1, (u64)l->start, (u64)l->len);
+}
+
+static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
+{
+	static const s16 l_types[] = { F_RDLCK, F_WRLCK, F_RDLCK, F_WRLCK, F_UNLCK };
+	struct user_flock l = { .start = first_of(call), .len = end_of(call) - first_of(call) };
+	unsigned proc = proc_of(nr);
+	struct answer answer = { 0 };
+
+	(void)object;
+	(void)id;
+	current->proc = &o->proc[proc];
+	if (o->closed[proc]) {
+		answer.value = -EBADF;
+	} else if (call->op == OP_CLOSE) {
+		was_closed[proc] = true;
+		close_file(proc);
+	} else if (call->op == OP_ASK) {
+		answer.value = ask(&o->file[proc], &l);
+	} else {
+		l.type = l_types[call->op];
+		answer.value =
+			record_set(&o->file[proc], SOME_FD, &l, false, call->op < OP_TRY_SHARE);
+	}
+	return answer;
+}
+
+/* --- the model ---------------------------------------------------------------------------- */
+
+enum { NONE, SHARED, EXCLUSIVE };
+
+struct model {
+	u8 lock[PROCS][BYTES];
+	bool closed[PROCS];
+};
+
+static void model_create(void *model, unsigned nr_threads)
+{
+	(void)nr_threads;
+	memset(model, 0, sizeof(struct model));
+}
+
+/* Where a lock of the other process forbids one of @type on these bytes; BYTES: nowhere. */
+static u32 forbidden_at(const struct model *m, unsigned proc, const struct call *call, u8 type)
+{
+	for (u32 i = first_of(call); i < end_of(call); i++)
+		if (m->lock[!proc][i] && (type == EXCLUSIVE || m->lock[!proc][i] == EXCLUSIVE))
+			return i;
+	return BYTES;
+}
+
+static long model_ask(const struct model *m, unsigned proc, const struct call *call)
+{
+	u32 from = forbidden_at(m, proc, call, EXCLUSIVE), to = from;
+	const u8 *its = m->lock[!proc];
+
+	if (from == BYTES)
+		return 0;
+	while (from && its[from - 1] == its[to])
+		from--;
+	while (to + 1 < BYTES && its[to + 1] == its[from])
+		to++;
+	return pack(its[from] == SHARED ? F_RDLCK + 1 : F_WRLCK + 1, from, to - from + 1);
+}
+
+static const u8 types[] = { SHARED, EXCLUSIVE, SHARED, EXCLUSIVE, NONE };
+
+/* Does the call get a lock now? */
+static bool locks(const struct model *m, unsigned proc, const struct call *call)
+{
+	return call->op < OP_UNLOCK && forbidden_at(m, proc, call, types[call->op]) == BYTES;
+}
+
+static enum model_says model_set(struct model *m, unsigned proc, const struct call *call,
+				 struct answer *a)
+{
+	u8 type = types[call->op];
+	bool waits = call->op < OP_TRY_SHARE;
+
+	if (type && forbidden_at(m, proc, call, type) < BYTES) {
+		if (!waits)
+			a->value = -EAGAIN;
+		/* Two that wait for each other: the later one is refused. */
+		return waits && a->value != -EDEADLK ? MUST_SLEEP : ENDS;
+	}
+	a->value = 0;
+	memset(&m->lock[proc][first_of(call)], type, end_of(call) - first_of(call));
+	return ENDS;
+}
+
+static enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
+				     struct answer *a)
+{
+	struct model *m = model;
+	unsigned proc = proc_of(nr);
+
+	(void)id;
+	/*
+	 * The descriptor goes first, and then the locks: others may see both in between. A call
+	 * that had found the descriptor may see what came later, but gets no lock.
+	 */
+	if ((a->value == -EBADF && was_closed[proc]) || (m->closed[proc] && locks(m, proc, call))) {
+		a->value = -EBADF;
+		return call->op < OP_TRY_SHARE ? MAY_SLEEP : ENDS;
+	}
+	if (call->op == OP_ASK) {
+		a->value = model_ask(m, proc, call);
+		return ENDS;
+	}
+	if (call->op != OP_CLOSE)
+		return model_set(m, proc, call, a);
+	a->value = 0;
+	m->closed[proc] = true;
+	memset(m->lock[proc], NONE, BYTES);
+	return ENDS;
+}
+
+const struct object record_object = {
+	.name = "record",
+	.op_names = op_names,
+	.create = create,
+	.destroy = destroy,
+	.draw = draw,
+	.perform = perform,
+	.model_size = sizeof(struct model),
+	.model_create = model_create,
+	.model_perform = model_perform,
+};
