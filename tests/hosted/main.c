@@ -185,6 +185,7 @@ static bool explore(const struct object *object, u64 seed, unsigned nr_programs)
 	struct prng random;
 	static struct program p;
 
+	nr_runs = 0;
 	prng_seed(&random, seed);
 	p.object = object;
 	for (unsigned i = 0; i < nr_programs; i++) {

@@ -47,24 +47,7 @@ static void leave(void)
 	fiber_leave(me);
 }
 
-static __noreturn void fail(void)
-{
-	if (!inside())
-		abort();
-	for (;;)
-		leave();
-}
-
-void world_fault(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	fmt_vsnprintf(world->fault, sizeof(world->fault), format, args);
-	va_end(args);
-	fail();
-}
-
+/* A fault of the object's, or one that the world finds: the run ends here. */
 void panic(const char *format, ...)
 {
 	va_list args;
@@ -72,7 +55,10 @@ void panic(const char *format, ...)
 	va_start(args, format);
 	fmt_vsnprintf(world->fault, sizeof(world->fault), format, args);
 	va_end(args);
-	fail();
+	if (!inside())
+		abort();
+	for (;;)
+		leave();
 }
 
 static bool can_run(const struct hosted_thread *t)
@@ -111,7 +97,7 @@ void world_point(void)
 	next = &world->schedule.list[next_preemption];
 	at = world->nr_points++;
 	if (at == MAX_POINTS)
-		world_fault("it does not end");
+		panic("it does not end");
 	world->able[at] = (u8)(all_able() & ~(1u << running));
 	if (next_preemption == world->schedule.nr || next->at != at)
 		return;
@@ -252,11 +238,11 @@ void spin_lock(struct spinlock *lock)
 {
 	world_point();
 	if (lock->holder == this_cpu())
-		world_fault("%s is locked by the CPU that has it", lock->name);
+		panic("%s is locked by the CPU that has it", lock->name);
 	threads[running].waits_for = inside() ? lock : NULL;
 	while (lock->locked) {
 		if (!inside())
-			world_fault("%s is left locked", lock->name);
+			panic("%s is left locked", lock->name);
 		leave();
 	}
 	threads[running].waits_for = NULL;
@@ -268,7 +254,7 @@ void spin_lock(struct spinlock *lock)
 void spin_unlock(struct spinlock *lock)
 {
 	if (lock->holder != this_cpu())
-		world_fault("%s is given back by a CPU that does not have it", lock->name);
+		panic("%s is given back by a CPU that does not have it", lock->name);
 	lock->holder = NULL;
 	lock->locked = 0;
 	preempt_enable_no_resched();
@@ -317,7 +303,7 @@ void schedule(void)
 	struct hosted_thread *t = &threads[running];
 
 	if (t->cpu.preempt_count)
-		world_fault("it sleeps with a spin lock");
+		panic("it sleeps with a spin lock");
 	world_point();
 	t->sleeps = true;
 	while (t->thread.task.state != TASK_RUNNING)

@@ -53,9 +53,6 @@ unsigned world_thread(void);
 u32 world_now(void);
 /* Another thread may go on here. */
 void world_point(void);
-/* A fault of the object's: the run ends here. */
-__noreturn void world_fault(const char *format, ...) __printf(1, 2);
-
 /* --- memory.c ------------------------------------------------------------------------ */
 
 void memory_begin(struct world *w);
