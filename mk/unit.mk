@@ -55,7 +55,7 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 # Objects of the kernel, with a switch to another thread between any two of their basic blocks (tests/hosted).
 HOSTED_KERNEL := $(addprefix kernel/,fs/pipe.c fs/record.c task/account.c task/mutex.c task/wait.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
-$(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I. -DDEBUG=1
+$(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.
 $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc
 $(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c)
 	@echo "  LD      $@"

@@ -62,13 +62,13 @@ static bool extend(struct program *p, unsigned most)
 	return good;
 }
 
-/* Runs @p with up to @most preemptions at random places. */
-static bool run_some(struct program *p, unsigned most, struct prng *random)
+/* Runs @p with one preemption more at a time, at random places. */
+static bool run_some(struct program *p, struct prng *random)
 {
 	p->schedule.nr = 0;
 	if (!run(p))
 		return false;
-	while (p->schedule.nr < most) {
+	while (p->schedule.nr < most_preemptions) {
 		unsigned last = p->schedule.nr;
 		u32 from = last ? p->schedule.list[last - 1].at + 1 : 0;
 		u32 at = from + prng_below(random, history.world.nr_points - from + 1);
@@ -97,7 +97,7 @@ static bool schedules(struct program *p)
 		return p->nr_threads == 1;
 	prng_seed(&random, p->nr_threads);
 	for (good = true; good && nr_runs < until;)
-		good = run_some(p, most_preemptions, &random);
+		good = run_some(p, &random);
 	if (good)
 		p->schedule.nr = 0;
 	return good;
@@ -189,15 +189,13 @@ static bool explore(const struct object *object, u64 seed, unsigned nr_programs)
 	prng_seed(&random, seed);
 	p.object = object;
 	for (unsigned i = 0; i < nr_programs; i++) {
-		bool beside = i % ALONE == 0;
-
 		program_draw(&p, &random, true, MAX_CALLS);
 		if (!must(&p, schedules))
 			return false;
 		program_draw(&p, &random, true, 3);
 		if (!must(&p, every_allocation))
 			return false;
-		if (!beside)
+		if (i % ALONE)
 			continue;
 		program_draw(&p, &random, false, 2);
 		if (!must(&p, schedules))

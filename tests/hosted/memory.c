@@ -8,8 +8,6 @@
 #include "libc.h"
 #include "world.h"
 
-#define PAGE 4096
-
 static struct world *world;
 static unsigned in_use;
 
@@ -62,7 +60,7 @@ void kfree(void *p)
 
 u64 page_alloc_user(void)
 {
-	void *page = fails() ? NULL : aligned_alloc(PAGE, PAGE);
+	void *page = fails() ? NULL : aligned_alloc(PAGE_SIZE, PAGE_SIZE);
 
 	in_use += !!page;
 	return (u64)page;
@@ -94,7 +92,7 @@ static size_t copy(void *dst, const void *src, size_t n)
 	size_t all = n;
 	size_t *after = &user[world_thread()].after;
 
-	if ((u64)dst < PAGE || (u64)src < PAGE)
+	if ((u64)dst < PAGE_SIZE || (u64)src < PAGE_SIZE)
 		return n;
 	if (user[world_thread()].how != USER_PRESENT) {
 		n = min(n, *after);

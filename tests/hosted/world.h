@@ -47,12 +47,13 @@ void world_begin(struct world *w);
 void world_run(struct world *w);
 /* All objects are gone: what is left of memory, or of the user's account, is a fault. */
 void world_end(void);
-/* The running thread's number, and whether it is one of a world's. */
+/* The running thread's number. */
 unsigned world_thread(void);
 /* The number of points so far. */
 u32 world_now(void);
 /* Another thread may go on here. */
 void world_point(void);
+
 /* --- memory.c ------------------------------------------------------------------------ */
 
 void memory_begin(struct world *w);

@@ -32,7 +32,7 @@ from fairground.decisions.fair_decisions import FIELDS, Decision  # how a file i
 Rule = Callable[[Row, Queue, Tunables], Verdict]
 Chooser = Callable[[Row, Queue, Tunables], list[Choice]]
 
-# Who is next, and every other kind of decision.
+# For each policy the rule of a pick, and those of all other kinds of decision.
 CFS: tuple[Chooser, dict[str, Rule]] = cfs.choices, {
     "preempt": cfs.judge_preempt, "tick": cfs.judge_tick, "charge": cfs.judge_charge, "place": cfs.judge_place,
     "leave": cfs.judge_leave}

@@ -470,40 +470,36 @@ static void a_groups_weight_is_that_of_its_shares_at_once(void **state)
 	machine_free(m);
 }
 
-/* Time before the change counts by the old shares. */
-static void new_shares_count_from_now_on(void **state)
+/* How far a group's virtual time goes when @shares are set 5 ms after it was last charged. */
+static u64 charged_by_new_shares(u64 shares)
 {
 	struct machine *m = machine_new(1, 1000);
 	struct task_group *x = new_group(m, NULL);
 	struct entity *e = &x->cpu[0].entity;
-	u64 before;
+	u64 before, charged;
 
-	(void)state;
 	spawn_in(m, x, 0);
 	tick(m);
 	before = e->vruntime;
 	advance(m, 5 * MS);
-	assert_int_equal(task_group_set_shares(m->s, x, 10240), 0);
-	assert_int_equal(e->vruntime - before, 5 * MS);
+	assert_int_equal(task_group_set_shares(m->s, x, shares), 0);
+	charged = e->vruntime - before;
 	machine_free(m);
+	return charged;
+}
+
+/* Time before the change counts by the old shares. */
+static void new_shares_count_from_now_on(void **state)
+{
+	(void)state;
+	assert_int_equal(charged_by_new_shares(10240), 5 * MS);
 }
 
 /* Nobody is even charged, however often they are set. */
 static void the_same_shares_change_nothing(void **state)
 {
-	struct machine *m = machine_new(1, 1000);
-	struct task_group *x = new_group(m, NULL);
-	struct entity *e = &x->cpu[0].entity;
-	u64 before;
-
 	(void)state;
-	spawn_in(m, x, 0);
-	tick(m);
-	before = e->vruntime;
-	advance(m, 5 * MS);
-	assert_int_equal(task_group_set_shares(m->s, x, SCHED_SHARES_DEFAULT), 0);
-	assert_int_equal(e->vruntime, before);
-	machine_free(m);
+	assert_int_equal(charged_by_new_shares(SCHED_SHARES_DEFAULT), 0);
 }
 
 int main(void)
