@@ -101,7 +101,7 @@ static struct sigqueue *alloc_sigqueue(struct account *user, u64 limit)
 /*
  * Queue @sig in @pending, of @t or its process. Beyond RLIMIT_SIGPENDING an ordinary signal is
  * pending all the same. If the kernel or kill(2) sent it, it keeps its siginfo, for there are few
- * of these. A @paid one is not charged.
+ * of these. A @paid one is a timer's: it has a place of its own, and is not charged.
  */
 static int enqueue(struct sigpending *pending, const struct thread *t, int sig,
 		   const struct siginfo *info, bool paid)
@@ -109,7 +109,7 @@ static int enqueue(struct sigpending *pending, const struct thread *t, int sig,
 	bool queued_once = sig < SIGRTMIN, always = queued_once && (!info || info->code >= 0);
 	u64 limit = always ? NO_LIMIT : t->proc->rlimit[RLIMIT_SIGPENDING].cur;
 
-	if (queued_once && (pending->set & SIGMASK(sig)))
+	if (queued_once && !paid && (pending->set & SIGMASK(sig)))
 		return 0;
 	struct sigqueue *q = alloc_sigqueue(paid ? NULL : t->account, limit);
 	if (q) {
@@ -490,15 +490,6 @@ bool signal_overrun(struct proc *p, struct thread *t, int sig, int id, u32 overr
 	}
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 	return found;
-}
-
-bool signal_is_pending(struct proc *p, struct thread *t, int sig)
-{
-	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
-	bool pending = (t ? t->pending.set : p->pending.set) & SIGMASK(sig);
-
-	spin_unlock_irqrestore(&p->sig_lock, flags);
-	return pending;
 }
 
 bool signal_is_blocked_or_ignored(int sig)

@@ -79,9 +79,6 @@ extern struct waitq signal_queued;
 /* Does the running thread have a signal of @set pending? */
 bool signal_any_pending(sigset_t set);
 
-/* Is @sig pending for @t, or if that is NULL for @p as a whole? Any context. */
-bool signal_is_pending(struct proc *p, struct thread *t, int sig);
-
 /* Set or clear THREAD_SIGPENDING according to what is pending. sig_lock of its process held. */
 void signal_recalc(struct thread *t);
 /*

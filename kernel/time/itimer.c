@@ -7,6 +7,7 @@
  *
  * Locking: itimers->lock guards the list and the settings. A callback, in an interrupt, reads
  * interval and event without it: a setter cancels the timer first, and that waits for the callback.
+ * posix_timer->lock guards the two counts; a process's sig_lock nests in it.
  */
 #include "kernel/time/itimer.h"
 
@@ -20,8 +21,10 @@ struct posix_timer {
 	struct interval_timer it;
 	struct list link;
 	int id;
-	u32 overrun;
-	bool realtime; /* absolute times are CLOCK_REALTIME's */
+	struct spinlock lock;
+	u32 overrun;	  /* of the signal sent last */
+	u32 overrun_then; /* of the signal before it, which somebody has taken */
+	bool realtime;	  /* absolute times are CLOCK_REALTIME's */
 	struct timer_event event;
 	struct proc *proc;
 	struct account *user; /* charged for the signal that may be pending */
@@ -130,13 +133,18 @@ static void posix_expired(struct ktimer *k)
 		.code = SI_TIMER,
 		.timer = { .timerid = t->id, .overrun = (int)skipped, .value = e->value }
 	};
-	bool pending =
-		e->sig && (signal_overrun(t->proc, e->thread, e->sig, t->id, (u32)skipped + 1) ||
-			   signal_is_pending(t->proc, e->thread, e->sig));
 
-	if (e->sig && !pending)
+	if (!e->sig)
+		return;
+	unsigned long flags = spin_lock_irqsave(&t->lock);
+	if (signal_overrun(t->proc, e->thread, e->sig, t->id, (u32)skipped + 1)) {
+		t->overrun = (u32)min(t->overrun + 1 + skipped, (u64)INT32_MAX);
+	} else {
+		t->overrun_then = t->overrun;
+		t->overrun = (u32)skipped;
 		signal_send_timer(t->proc, e->thread, e->sig, &info);
-	t->overrun = (u32)min((pending ? t->overrun + 1 : 0) + skipped, (u64)INT32_MAX);
+	}
+	spin_unlock_irqrestore(&t->lock, flags);
 }
 
 /* A timer of the running process, whose user is charged. NULL: there are too many, or no memory. */
@@ -151,6 +159,7 @@ static struct posix_timer *alloc_timer(const struct timer_event *event, bool rea
 		return NULL;
 	}
 	ktimer_init(&t->it.ktimer, posix_expired, t);
+	spin_lock_init(&t->lock, "posix timer");
 	t->event = *event;
 	t->realtime = realtime;
 	t->proc = current->proc;
@@ -229,7 +238,8 @@ long posix_timer_set(int id, const struct itimer_setting *new, bool absolute,
 		return -EINVAL;
 	*old = interval_timer_get(&t->it, now);
 	if (new) {
-		t->overrun = 0;
+		ktimer_cancel(&t->it.ktimer);
+		t->overrun = t->overrun_then = 0;
 		interval_timer_set(&t->it, expiry(t, new->value_ns, absolute, now),
 				   new->interval_ns);
 	}
@@ -243,7 +253,11 @@ long posix_timer_overrun(int id)
 
 	if (!t)
 		return -EINVAL;
-	long n = t->overrun;
+	const struct timer_event *e = &t->event;
+	unsigned long flags = spin_lock_irqsave(&t->lock);
+	bool pending = e->sig && signal_overrun(t->proc, e->thread, e->sig, t->id, 0);
+	long n = pending ? t->overrun_then : t->overrun;
+	spin_unlock_irqrestore(&t->lock, flags);
 	unlock_timers();
 	return n;
 }

@@ -44,7 +44,7 @@ long posix_timer_create(const struct timer_event *event, bool realtime);
 /* -EINVAL: no such timer. With @absolute, @new->value_ns is a time and not a span. */
 long posix_timer_set(int id, const struct itimer_setting *new, bool absolute,
 		     struct itimer_setting *old);
-/* Returns the number of expiries that found the previous signal still pending. */
+/* Returns how many expiries found the signal pending that was then taken: the last one taken. */
 long posix_timer_overrun(int id);
 long posix_timer_delete(int id);
 
