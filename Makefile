@@ -51,7 +51,7 @@ $(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/kernel/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/kernel/machine_inline.h
 	$(Q)$(call inc_links,$(INC)/arch,lib arch $(SCHED_PUBLIC) \
-		$(addprefix kernel/,arch.h percpu.h sync.h kernel.h contract.h mm/mm.h \
+		$(addprefix kernel/,arch.h percpu.h sync.h kernel.h contract.h mm/mm.h mm/kasan.h \
 			task/cred.h task/siginfo.h task/thread.h))
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/arch/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/arch/machine_inline.h
@@ -80,19 +80,30 @@ AUTO_INIT_IS := -ftrivial-auto-var-init=$(if $(filter-out 0,$(DEBUG)),pattern,ze
 kcc_option = $(shell $(KCC) -Werror $(1) -fsyntax-only -x c /dev/null 2>/dev/null && echo '$(1)')
 AUTO_INIT := $(or $(call kcc_option,$(AUTO_INIT_IS)),$(call kcc_option,$(AUTO_INIT_IS) \
 	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang))
-# SAN=undefined: a kernel that panics at undefined behaviour and says where (kernel/base/ubsan.c).
-$(if $(filter-out undefined,$(SAN)),$(error SAN=$(SAN): only "undefined" is known))
-SAN_FLAGS := $(if $(SAN),-fsanitize=undefined -fno-sanitize=object-size -fno-sanitize=pointer-overflow)
+# A kernel that panics and says where: SAN=undefined at undefined behaviour (kernel/base/ubsan.c), SAN=address at an
+# access beyond its object, variable or page, or after that was freed (kernel/mm/kasan.c). The allocators are unchecked:
+# they touch memory that nobody else may.
+$(if $(filter-out undefined address,$(SAN)),$(error SAN=$(SAN): only "undefined" and "address" are known))
+$(if $(and $(filter address,$(SAN)),$(findstring clang,$(CC))),$(error SAN=address needs gcc))
+SAN_undefined := -fsanitize=undefined -fno-sanitize=object-size -fno-sanitize=pointer-overflow
+SAN_address := -fsanitize=kernel-address -fasan-shadow-offset=0xdffffc0000000000 \
+	$(addprefix --param=asan-,instrumentation-with-call-threshold=0 globals=1 stack=1 memintrin=0)
+SAN_FLAGS := $(SAN_$(SAN))
+SAN_undefined_C := kernel/base/ubsan.c
+SAN_address_C := kernel/mm/kasan.c kernel/mm/kasan_test.c
+OTHER_SAN_C := $(filter-out $(SAN_$(SAN)_C),$(SAN_undefined_C) $(SAN_address_C))
+UNCHECKED_C := kernel/mm/kasan.c kernel/mm/slab.c kernel/mm/page.c
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks -fno-stack-protector \
 	-fcf-protection=none -fno-asynchronous-unwind-tables $(AUTO_INIT) $(SAN_FLAGS) \
-	-DCOMMIT='"$(KERNEL_COMMIT)"' -DDEBUG=$(if $(DEBUG),$(DEBUG),0)
+	-DCOMMIT='"$(KERNEL_COMMIT)"' -DDEBUG=$(if $(DEBUG),$(DEBUG),0) \
+	-DSAN_ADDRESS=$(if $(filter address,$(SAN)),1,0)
 DEPS = -MMD -MP
 
 # --- kernel -------------------------------------------------------------------------
 LIB_C := $(wildcard lib/*.c)
 SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c) $(POLICIES)
-KERNEL_C := $(filter-out $(if $(SAN),,kernel/base/ubsan.c),$(wildcard kernel/*/*.c tests/kernel/*.c))
+KERNEL_C := $(filter-out $(OTHER_SAN_C),$(wildcard kernel/*/*.c tests/kernel/*.c))
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)
 KOBJ = $(patsubst %,$(B)/kernel/%.o,$(1))
@@ -114,6 +125,7 @@ $(B)/.flags: FORCE
 $(B)/.commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(KERNEL_OBJ): $(B)/.flags | $(POLICIES_DEF)
+$(call KOBJ,$(UNCHECKED_C)): KFLAGS := $(filter-out $(SAN_address),$(KFLAGS))
 $(call KOBJ,kernel/base/main.c): KFLAGS += -DVERSION='"$(VERSION)"'
 $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit
 
@@ -130,7 +142,7 @@ $(B)/kernel/%.S.o: %.S $(INC)/.made
 $(B)/fairground.elf: $(KERNEL_OBJ) linker.ld tools/scripts/symbols.py
 	@echo "  LD      $@"
 	$(Q)$(CROSS_COMPILE)ld -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none -T linker.ld \
-		-o $@.tmp $(KERNEL_OBJ)
+		$(if $(filter address,$(SAN)),$(addprefix --wrap=,memcpy memmove memset)) -o $@.tmp $(KERNEL_OBJ)
 	$(Q)$(PYTHON_TOOL) tools/scripts/symbols.py $@.tmp $@
 
 kernel: $(B)/fairground.elf ## build the kernel: build/fairground.elf

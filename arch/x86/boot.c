@@ -200,6 +200,7 @@ u64 x86_boot_page(void)
 
 __noreturn void x86_boot(u32 magic, u64 info_pa)
 {
+	x86_shadow_init();
 	x86_cpu_detect();
 	x86_cpu_prepare(cpus[0]->arch);
 	x86_idt_init();

@@ -54,6 +54,8 @@ struct arch_thread {
 #define ARCH_VMAP_START 0xffffc90000000000 /* kernel virtual areas: vmap_alloc, kernel stacks */
 #define ARCH_VMAP_END	0xffffc98000000000
 #define IMAGE_BASE	0xffffffff80000000
+/* Of the shadow of a kernel address (kernel/mm/kasan.h), which stands for eight bytes. */
+#define ARCH_KASAN_OFFSET 0xdffffc0000000000
 
 /* For the auxiliary vector. */
 #define ARCH_PLATFORM	  "x86_64"

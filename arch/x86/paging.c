@@ -13,6 +13,7 @@
 #include "kernel/arch.h"
 #include "kernel/contract.h"
 #include "kernel/percpu.h"
+#include "kernel/mm/kasan.h"
 #include "kernel/mm/mm.h"
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -170,6 +171,48 @@ static void map_direct(void)
 	}
 }
 
+/* --- SAN=address: the shadow (kernel/mm/kasan.h) ------------------------------- */
+
+/* A page of its own for each 32 KiB of RAM and image; one of zeros, for all that devices answer. */
+static void map_shadow(u64 va, u64 size, bool ram)
+{
+	static u64 zeros[512] __aligned(4096);
+	u64 end = (u64)kasan_shadow(va + size - 1);
+
+	for (u64 at = ALIGN_DOWN((u64)kasan_shadow(va), PAGE_SIZE); at <= end; at += PAGE_SIZE) {
+		u64 *entry = entry_alloc(arch_kernel_pt, at, 0, boot_table);
+		u64 pa = ram ? x86_boot_page() : virt_to_phys(zeros);
+
+		*entry = pa | PTE_PRESENT | PTE_WRITE | nx;
+	}
+}
+
+static void map_shadows(void)
+{
+	u64 top = ALIGN_UP(max(boot_info.ram_top, 4 * GIB), LARGE_PAGE);
+
+	for (u64 pa = 0; pa < top; pa += LARGE_PAGE)
+		if (holds_ram(pa, LARGE_PAGE) || pa < 4 * GIB)
+			map_shadow(pa + DIRECT_MAP, LARGE_PAGE, holds_ram(pa, LARGE_PAGE));
+	map_shadow((u64)image_start, x86_image_end() - virt_to_phys(image_start), true);
+	entry_alloc(arch_kernel_pt, (u64)kasan_shadow(ARCH_VMAP_START), 2, boot_table);
+}
+
+/* The compiler's code writes the shadow of the boot stack from now on: for now that is one page. */
+void x86_shadow_init(void)
+{
+	static u64 tables[4][512] __aligned(4096);
+	u64 at = (u64)kasan_shadow((u64)arch_boot_stack);
+
+	if (!SAN_ADDRESS)
+		return;
+	for (unsigned i = 0; i < 512; i++)
+		tables[2][i] = virt_to_phys(tables[3]) | PTE_PRESENT | PTE_WRITE;
+	tables[1][index_of(at, 1)] = virt_to_phys(tables[2]) | PTE_TABLE;
+	tables[0][index_of(at, 2)] = virt_to_phys(tables[1]) | PTE_TABLE;
+	x86_boot_pml4[index_of(at, 3)] = virt_to_phys(tables[0]) | PTE_TABLE;
+}
+
 void x86_paging_init(void)
 {
 	nx = x86_features.nx ? PTE_NX : 0;
@@ -181,7 +224,11 @@ void x86_paging_init(void)
 	map_image((u8 *)&symbol_table, (u8 *)&symbol_table + symbol_table.bytes, nx);
 	*entry_alloc(arch_kernel_pt, (u64)x86_boot_stack_guard, 0, boot_table) = 0;
 	entry_alloc(arch_kernel_pt, ARCH_VMAP_START, 2, boot_table);
+	if (SAN_ADDRESS)
+		map_shadows();
 	arch_pt_load(arch_kernel_pt);
+	if (SAN_ADDRESS)
+		kasan_start();
 }
 
 /*

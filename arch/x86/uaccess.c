@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Access to user memory: the range is checked here, the bytes move in uaccess.S. */
 #include "kernel/arch.h"
+#include "kernel/mm/kasan.h"
 #include "kernel/mm/mm.h"
 #include "lib/errno.h"
 #include "x86.h"
@@ -12,11 +13,13 @@ static inline bool in_user_half(const void *p, size_t n)
 
 size_t arch_copy_from_user(void *dst, const void *src, size_t n)
 {
+	kasan_check(dst, n, true);
 	return likely(in_user_half(src, n)) ? x86_copy_user(dst, src, n) : n;
 }
 
 size_t arch_copy_to_user(void *dst, const void *src, size_t n)
 {
+	kasan_check(src, n, false);
 	return likely(in_user_half(dst, n)) ? x86_copy_user(dst, src, n) : n;
 }
 

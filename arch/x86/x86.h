@@ -73,7 +73,7 @@
 
 #define TRAMPOLINE_PA 0x8000 /* below 1 MiB, page aligned: an AP starts there in real mode */
 
-#define BOOT_STACK_SIZE 16384 /* KSTACK_SIZE */
+#define BOOT_STACK_SIZE (16384 << SAN_ADDRESS) /* KSTACK_SIZE */
 
 #define PVH_MAGIC	 0x336ec578
 #define MULTIBOOT2_MAGIC 0x36d76289
@@ -210,6 +210,8 @@ void x86_cpu_prepare(struct arch_cpu *a);
 /* Set the stack on which entries from user space save registers: the running thread's. */
 void x86_cpu_set_stack(struct cpu *c, u64 top);
 extern u8 x86_boot_stack_guard[];
+/* The first call of all, in builds with SAN=address: paging.c. */
+void x86_shadow_init(void);
 
 /* --- trap.c --- */
 void x86_idt_init(void);

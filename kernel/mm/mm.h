@@ -70,6 +70,7 @@ void kmem_cache_free(struct kmem_cache *c, void *p);
 /* --- kernel virtual memory (vmalloc.c): page-granular, guard page below each area --- */
 void *vmap_alloc(size_t size); /* zeroed, not executable */
 void vmap_free(void *p);
+int vmap_page(u64 va, u64 pa); /* one page of the kernel's own; the frame is given back on error */
 void *kstack_alloc(void); /* KSTACK_SIZE, from a per-CPU cache when possible */
 void kstack_free(void *p);
 

@@ -22,6 +22,8 @@
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/frame.h"
+#include "kernel/mm/kasan.h"
+#include "kernel/mm/slab.h"
 #include "lib/string.h"
 
 #define CACHE_SIZE  60
@@ -136,6 +138,8 @@ static u64 alloc_frame(u64 reserve)
 		frames[nr].refs = 1;
 	}
 	arch_irq_restore(flags);
+	if (SAN_ADDRESS && nr)
+		kasan_allow(phys_to_virt(nr << PAGE_SHIFT), PAGE_SIZE);
 	if (DEBUG && nr)
 		memset(phys_to_virt(nr << PAGE_SHIFT), POISON, PAGE_SIZE);
 	return nr << PAGE_SHIFT; /* frame 0 is never given out: 0 is failure */
@@ -147,9 +151,13 @@ static void free_frame(u32 nr)
 	struct page_cache *c = &caches[arch_cpu_id()];
 
 	debug_assert(frames[nr].kind == FRAME_USED && !frames[nr].refs);
+	kasan_forbid(phys_to_virt((u64)nr << PAGE_SHIFT), PAGE_SIZE, KASAN_PAGE_FREE);
+	if (SAN_ADDRESS)
+		nr = kasan_page_freed(nr);
 	if (c->nr == CACHE_SIZE)
 		drain(c);
-	c->frame[c->nr++] = nr;
+	if (nr)
+		c->frame[c->nr++] = nr;
 	arch_irq_restore(flags);
 }
 
@@ -171,6 +179,7 @@ u64 page_alloc(unsigned order)
 		f[i].kind = FRAME_USED;
 		f[i].refs = 1;
 	}
+	kasan_allow(phys_to_virt(frame_pa(f)), PAGE_SIZE << order);
 	if (DEBUG)
 		memset(phys_to_virt(frame_pa(f)), POISON, PAGE_SIZE << order);
 	return frame_pa(f);
@@ -226,6 +235,7 @@ void page_free(u64 pa, unsigned order)
 		f[i].refs = 0;
 		f[i].kind = FRAME_NONE;
 	}
+	kasan_forbid(phys_to_virt(pa), PAGE_SIZE << order, KASAN_PAGE_FREE);
 	unsigned long flags = spin_lock_irqsave(&buddy.lock);
 
 	free_block((u64)(f - frames), order);
@@ -294,6 +304,9 @@ u64 page_nr_free(void)
 static void add_range(u64 start, u64 end)
 {
 	start = max(start, 1ull);
+	if (end > start)
+		kasan_forbid(phys_to_virt(start << PAGE_SHIFT), (end - start) << PAGE_SHIFT,
+			     KASAN_PAGE_FREE);
 	buddy.nr_total += end > start ? end - start : 0;
 	while (start < end) {
 		unsigned order = NR_ORDERS - 1;

@@ -17,22 +17,14 @@
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/frame.h"
+#include "kernel/mm/kasan.h"
+#include "kernel/mm/slab.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-#define NR_CACHES      32
 #define MAX_SLAB_ORDER 3
 #define MIN_OBJECTS    8 /* per slab: what an empty slab's price is spread over */
-
-struct kmem_cache {
-	const char *name;
-	u32 size; /* of an object, rounded up to its alignment */
-	u8 id, order;
-	u32 nr_slabs;
-	u32 batch; /* objects moved between a CPU's list and the slabs at a time */
-	struct spinlock lock;
-	struct list partial; /* slabs with a free object */
-};
+#define GAP	       (SAN_ADDRESS ? KASAN_REDZONE : 0ul) /* behind each object */
 
 /* Free objects of every cache on one CPU; each object starts with a pointer to the next. */
 struct cpu_lists {
@@ -42,7 +34,7 @@ struct cpu_lists {
 	} of[NR_CACHES];
 } __aligned(64);
 
-static struct kmem_cache caches[NR_CACHES];
+struct kmem_cache kmem_caches[NR_CACHES];
 STATIC_ASSERT(NR_CACHES <= 256, "frame.cache has 8 bits");
 static unsigned nr_caches;
 static struct cpu_lists cpu_lists[MAX_CPUS];
@@ -81,6 +73,7 @@ static struct frame *slab_create(struct kmem_cache *c)
 		*(void **)object = slab->free;
 		slab->free = object;
 	}
+	kasan_forbid(base, PAGE_SIZE << c->order, KASAN_SLAB_REDZONE);
 	list_add_head(&c->partial, &slab->link);
 	c->nr_slabs++;
 	return slab;
@@ -177,12 +170,14 @@ void *kmem_cache_alloc(struct kmem_cache *c)
 		l->of[c->id].nr--;
 	}
 	arch_irq_restore(flags);
+	if (SAN_ADDRESS && object)
+		kasan_object_allocated(c, object, (u64)__builtin_return_address(0));
 	if (DEBUG && object)
-		memset(object, POISON, c->size);
+		memset(object, POISON, c->object);
 	return object;
 }
 
-void kmem_cache_free(struct kmem_cache *c, void *object)
+static void give_back(struct kmem_cache *c, void *object)
 {
 	unsigned long flags = arch_irq_save();
 	struct cpu_lists *l = &cpu_lists[arch_cpu_id()];
@@ -194,6 +189,22 @@ void kmem_cache_free(struct kmem_cache *c, void *object)
 	arch_irq_restore(flags);
 }
 
+static struct kmem_cache *cache_of(void *object)
+{
+	return &kmem_caches[frame_of(virt_to_phys(object))->cache];
+}
+
+void kmem_cache_free(struct kmem_cache *c, void *object)
+{
+	if (SAN_ADDRESS) {
+		object = kasan_object_freed(c, object, (u64)__builtin_return_address(0));
+		if (!object)
+			return;
+		c = cache_of(object);
+	}
+	give_back(c, object);
+}
+
 /*
  * The smallest slab that holds MIN_OBJECTS, or the largest there is. At boot only: caches are never
  * destroyed. @align is a power of two.
@@ -201,11 +212,12 @@ void kmem_cache_free(struct kmem_cache *c, void *object)
 struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
 {
 	assert(nr_caches < NR_CACHES);
-	struct kmem_cache *c = &caches[nr_caches];
+	struct kmem_cache *c = &kmem_caches[nr_caches];
 
 	c->name = name;
 	c->id = (u8)nr_caches++;
-	c->size = (u32)ALIGN_UP(max(size, sizeof(void *)), max(align, sizeof(void *)));
+	c->size = (u32)ALIGN_UP(max(size, sizeof(void *)) + GAP, max(align, sizeof(void *)));
+	c->object = (u32)(SAN_ADDRESS ? size : c->size);
 	while (c->order < MAX_SLAB_ORDER && (PAGE_SIZE << c->order) / c->size < MIN_OBJECTS)
 		c->order++;
 	c->batch = (u32)min(max(PAGE_SIZE / c->size, 2ull), 32ull);
@@ -228,7 +240,7 @@ void slab_init(void)
 	unsigned grade = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++)
-		graded[i] = kmem_cache_create("kmalloc", sizes[i], GRAIN);
+		graded[i] = kmem_cache_create("kmalloc", sizes[i] - GAP, GRAIN);
 	for (unsigned grains = 0; grains < ARRAY_SIZE(grade_of); grains++) {
 		if (grains * GRAIN > sizes[grade])
 			grade++;
@@ -250,14 +262,22 @@ static void *alloc_large(size_t size)
 		return NULL;
 	frame_of(pa)->kind = FRAME_LARGE;
 	frame_of(pa)->order = (u8)order;
-	return phys_to_virt(pa);
+	void *p = phys_to_virt(pa);
+
+	kasan_forbid((u8 *)p + size, (PAGE_SIZE << order) - size, KASAN_PAGE_REDZONE);
+	return p;
 }
 
 void *kmalloc(size_t size)
 {
-	if (unlikely(size > LARGEST))
+	if (unlikely(size > LARGEST - GAP))
 		return alloc_large(size);
-	return kmem_cache_alloc(graded[grade_of[(size + GRAIN - 1) / GRAIN]]);
+	struct kmem_cache *c = graded[grade_of[(size + GAP + GRAIN - 1) / GRAIN]];
+	void *p = kmem_cache_alloc(c);
+
+	if (SAN_ADDRESS && p)
+		kasan_forbid((u8 *)p + size, c->object - size, KASAN_SLAB_REDZONE);
+	return p;
 }
 
 void *kzalloc(size_t size)
@@ -276,7 +296,7 @@ void kfree(void *p)
 	struct frame *f = frame_of(virt_to_phys(p));
 
 	if (likely(f->kind == FRAME_SLAB)) {
-		kmem_cache_free(&caches[f->cache], p);
+		kmem_cache_free(&kmem_caches[f->cache], p);
 		return;
 	}
 	assert(f->kind == FRAME_LARGE);
@@ -317,6 +337,6 @@ size_t slab_print(char *buf, size_t size)
 		 "<objperslab> <pagesperslab> : tunables <limit> <batchcount> <sharedfactor> "
 		 ": slabdata <active_slabs> <num_slabs> <sharedavail>\n");
 	for (unsigned i = 0; i < nr_caches; i++)
-		print_cache(&t, &caches[i]);
+		print_cache(&t, &kmem_caches[i]);
 	return t.len;
 }

@@ -24,8 +24,10 @@
  */
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
+#include "kernel/mm/kasan.h"
 #include "kernel/mm/mm.h"
 #include "kernel/task/thread.h"
+#include "lib/errno.h"
 
 #define STACK_PAGES   (KSTACK_SIZE / PAGE_SIZE)
 #define SLOT_SIZE     (KSTACK_SIZE + PAGE_SIZE)
@@ -73,10 +75,11 @@ static void unmap_pages(u64 va, u64 nr)
 	spin_unlock_irqrestore(&slots.lock, flags);
 }
 
-static int map_one(u64 va, u64 pa)
+/* Map the frame @pa at @va, or give it back: 0 or -ENOMEM. */
+int vmap_page(u64 va, u64 pa)
 {
 	if (!pa)
-		return -1;
+		return -ENOMEM;
 	unsigned long flags = spin_lock_irqsave(&slots.lock);
 	int err = arch_pt_map(arch_kernel_pt, va, pa, KERNEL_PROT);
 
@@ -90,12 +93,15 @@ static int map_one(u64 va, u64 pa)
 static bool map_pages(u64 va, u64 nr, u64 (*alloc)(void))
 {
 	for (u64 i = 0; i < nr; i++) {
-		if (map_one(va + i * PAGE_SIZE, alloc())) {
+		if (vmap_page(va + i * PAGE_SIZE, alloc())) {
 			unmap_pages(va, i);
 			return false;
 		}
 	}
-	return true;
+	if (kasan_map(va, nr * PAGE_SIZE))
+		return true;
+	unmap_pages(va, nr);
+	return false;
 }
 
 /* --- kernel stacks ------------------------------------------------------------ */
@@ -187,8 +193,10 @@ void *kstack_alloc(void)
 	void *stack = c->nr ? c->stack[--c->nr] : NULL;
 
 	arch_irq_restore(flags);
-	if (stack)
+	if (stack) {
+		kasan_allow(stack, KSTACK_SIZE); /* its last thread did not return */
 		return stack;
+	}
 	unsigned slot = alloc_slot();
 
 	if (slot == NR_SLOTS)
@@ -273,8 +281,11 @@ void *vmap_alloc(size_t size)
 		ok = false;
 	}
 	mutex_unlock(&areas.lock);
-	if (ok)
+	if (ok) {
+		kasan_forbid((u8 *)a->start + size, a->nr_pages * PAGE_SIZE - size,
+			     KASAN_PAGE_REDZONE);
 		return (void *)a->start;
+	}
 	kfree(a);
 	return NULL;
 }

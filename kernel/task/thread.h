@@ -16,7 +16,7 @@ struct account;
 struct mm;
 struct proc;
 
-#define KSTACK_SIZE   (16 * 1024)
+#define KSTACK_SIZE   (16 * 1024 << SAN_ADDRESS) /* gaps between variables need room */
 #define COMM_LEN      16
 #define LOCKDEP_DEPTH 16 /* locks that one thread or CPU may hold at a time (debug builds) */
 

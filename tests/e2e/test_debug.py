@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernels that check themselves, under the kernel's own tests and under absurd input. A debug build checks every
-invariant of the scheduler every few ticks and every rule about locks at every lock; a sanitized one (SAN=undefined)
-panics at undefined behaviour.
+invariant of the scheduler every few ticks and every rule about locks at every lock; a sanitized one panics at undefined
+behaviour (SAN=undefined) or at an access beyond or after its object (SAN=address).
 """
 
 import os
@@ -35,6 +35,11 @@ def debug_build(tmp_path_factory):
 @pytest.fixture(scope="module")
 def sanitized_build(tmp_path_factory):
     return build_kernel(tmp_path_factory.mktemp("san"), "san", "SAN=undefined")
+
+
+@pytest.fixture(scope="module")
+def address_build(tmp_path_factory):
+    return build_kernel(tmp_path_factory.mktemp("kasan"), "kasan", "SAN=address")
 
 
 def boot_build(build, command, **how):
@@ -126,3 +131,24 @@ EVERY_EVENT = ("echo 1 > /sys/kernel/tracing/events/enable; echo text > /sys/ker
 def test_programs_meet_no_undefined_behaviour(sanitized_build, sched, command):
     outcome = boot_build(sanitized_build, command, sched=sched, icount=True)
     assert outcome.status == 0, outcome.console
+
+
+# --- accesses beyond or after an object -----------------------------------------------------------
+
+@pytest.mark.nightly("an access of the kernel beyond its object, or after that was freed")
+def test_selftests_without_a_wrong_access(address_build):
+    outcome = boot_build(address_build, "", append="selftest=all", sched="eevdf")
+    assert outcome.status == 0 and re.search(r"# [1-9]\d+ passed, 0 failed", outcome.console), outcome.console
+    assert len(re.findall(r"^.*\] ok \d+ accesses_\w+_are_noticed", outcome.console, re.M)) == 4
+
+
+@pytest.mark.nightly("an access of the kernel beyond its object, or after that was freed")
+@pytest.mark.parametrize(("sched", "command"), [
+    ("fdl", "for check in taskcheck memcheck filecheck perfcheck; do $check; done; true"),
+    ("bore", EVERY_EVENT + "swapstorm -n 20; hotplugstorm -n 40"),
+    ("eevdf", FUZZ.format(seed=7, number=8000)), ("cfs", TRACER),
+], ids=["checks", "storms", "fuzz", "tracer"])
+def test_programs_meet_no_wrong_access(address_build, sched, command):
+    """Each access is a call in such a kernel: it is too slow for bounds on time, so only the machine's end counts."""
+    outcome = boot_build(address_build, command, sched=sched, icount=True, shift=3)
+    assert outcome.status == 0 and "KASAN" not in outcome.console, outcome.console
