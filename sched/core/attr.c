@@ -30,6 +30,7 @@ static void set_fair_values(struct task *t, const struct sched_class *class,
 void task_set_params(struct task *t, const struct sched_class *class,
 		     const struct sched_attr_req *req)
 {
+	SCHED_DEBUG_ASSERT(!t->fair.queued);
 	t->policy = req->policy;
 	t->rt_priority = req->rt_priority;
 	t->prio = class->params.prio(req);
@@ -80,6 +81,8 @@ static bool is_as_asked(struct rq *rq, struct task *t, const struct sched_attr_r
 static void change_class(struct rq *rq, struct task *t, const struct sched_class *class,
 			 const struct sched_attr_req *req, bool runnable)
 {
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(t->class != class);
 	if (t->class->params.quit)
 		t->class->params.quit(rq, t, runnable);
 	task_set_params(t, class, req);
@@ -89,6 +92,7 @@ static void change_class(struct rq *rq, struct task *t, const struct sched_class
 
 static void retune(struct rq *rq, struct task *t, int old_prio)
 {
+	debug_assert_locked(rq);
 	if (t->class->params.retune)
 		t->class->params.retune(rq, t, old_prio);
 }
@@ -102,6 +106,7 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	int old_prio = t->prio, prio = class->params.prio(req);
 	struct change c;
 
+	debug_assert_locked(rq);
 	if (is_as_asked(rq, t, req)) {
 		set_fair_values(t, class, req);
 		return;
@@ -131,6 +136,7 @@ static int admit_attr(struct rq *rq, struct task *t, const struct sched_attr_req
 {
 	struct admission_request request = { ADMIT_ATTR, .rq = rq, .t = t, .attr = req };
 
+	debug_assert_locked(rq);
 	return class_admits(rq->s, class_of_policy(rq->s, req->policy), &request);
 }
 
@@ -156,6 +162,7 @@ void sched_set_nice(struct sched *s, struct task *t, int nice)
 	struct rq *rq = task_rq_lock(s, t);
 	struct sched_attr_req req;
 
+	SCHED_DEBUG_ASSERT(nice_is_valid(nice));
 	sched_get_attr(t, &req);
 	req.nice = nice;
 	if (t->class->nice)
@@ -234,6 +241,7 @@ void sched_task_ends(struct sched *s, unsigned cpu)
 	struct task *t = cpu_rq(s, cpu)->curr;
 	struct rq *rq = task_rq_lock(s, t);
 
+	SCHED_DEBUG_ASSERT(!is_idle_task(t));
 	change_group(rq, t, t->group);
 	rq_unlock(rq);
 }
@@ -244,6 +252,7 @@ static int admit_affinity(struct rq *rq, struct task *t, const struct cpumask *a
 {
 	struct admission_request request = { ADMIT_AFFINITY, .rq = rq, .t = t, .allowed = allowed };
 
+	debug_assert_locked(rq);
 	return class_admits(rq->s, t->class, &request);
 }
 

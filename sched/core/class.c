@@ -16,6 +16,7 @@ const struct sched_class *class_of_policy(const struct sched *s, int policy)
 
 bool class_waits_above(const struct rq *rq, unsigned rank)
 {
+	SCHED_DEBUG_ASSERT(rank <= NR_CLASSES);
 	while (rank--)
 		if (rq->s->class[rank] -> nr_queued(rq))
 			return true;

@@ -63,6 +63,8 @@ void deliver(struct rq *rq);
 /* Ask @rq's CPU for a switch, unless that is being chosen or was asked for as urgently. */
 static inline void ask_for_switch(struct rq *rq, enum resched urgency)
 {
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(urgency != RESCHED_NONE);
 	if (rq->need_resched >= urgency)
 		return;
 	rq->need_resched = (u8)urgency;
@@ -95,6 +97,8 @@ static inline void check_preempt(struct rq *rq, struct task *t, unsigned flags)
 {
 	const struct sched_class *class = t->class, *running = rq->curr->class;
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_QUEUED && t->cpu == rq->cpu);
 	if (class != running) {
 		if (class->rank < running->rank)
 			resched(rq);
@@ -115,6 +119,7 @@ static inline void charge_current(struct rq *rq)
 /* The running task of @rq, locked, runs no longer or is about to change (class.h, put_prev). */
 static inline void put_prev(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t == rq->curr);
 	debug_assert_locked(rq);
 	if (t->class->put_prev)
 		t->class->put_prev(rq, t);
@@ -130,6 +135,7 @@ static inline bool task_is_pickable(struct rq *rq, struct task *t)
 /* The CPU where @t should run next (class.h, select_cpu). */
 static inline unsigned select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
 {
+	debug_assert_locked(rq);
 	return t->class->smp.select_cpu ? t->class->smp.select_cpu(rq, t, cpu, reason) : t->cpu;
 }
 
@@ -138,6 +144,7 @@ static inline void count_running(struct rq *rq, int more)
 {
 	bool was_crowded = rq->nr_running > 1;
 
+	SCHED_DEBUG_ASSERT(more >= 0 || rq->nr_running >= (u32)-more);
 	debug_assert_locked(rq);
 	rq->nr_running += (u32)more;
 	if (unlikely(was_crowded != (rq->nr_running > 1)))
@@ -161,6 +168,7 @@ static inline bool class_is_active(const struct rq *rq, enum class_rank rank)
 /* Another rule than the usual one decides; @rq is locked. For records (record/class.c). */
 static inline void class_because(struct rq *rq, enum class_rule rule)
 {
+	debug_assert_locked(rq);
 	rq->class_rule = (u8)rule;
 }
 
@@ -205,6 +213,7 @@ void end_delayed_sleep(struct rq *rq, struct task *t);
 /* The same if that is how @t sleeps. */
 static inline void finish_delayed(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	if (unlikely(t->on_rq == TASK_DELAYED))
 		end_delayed_sleep(rq, t);
 }
@@ -252,6 +261,7 @@ static inline bool task_allowed(const struct task *t, unsigned cpu)
 
 static inline bool cpu_is_isolated(const struct sched *s, unsigned cpu)
 {
+	SCHED_DEBUG_ASSERT(cpu < s->nr_cpus);
 	return unlikely(s->has_isolated) && cpumask_test(&s->isolated, cpu);
 }
 
@@ -264,6 +274,7 @@ static inline bool cpus_apart(const struct sched *s, unsigned a, unsigned b)
 /* @rq idles without a tick. Others balance for it until it gets work, unless it is isolated. */
 static inline void rq_stop_tick(struct rq *rq)
 {
+	SCHED_DEBUG_ASSERT(rq->curr == rq->idle);
 	rq->tick_stopped = true;
 	if (!cpu_is_isolated(rq->s, rq->cpu))
 		cpumask_set_atomic(&rq->s->nohz_idle, rq->cpu);
@@ -290,6 +301,7 @@ static inline u64 charge_time(struct rq *rq, struct entity *e)
 {
 	s64 delta = (s64)(rq->clock - e->exec_start);
 
+	debug_assert_locked(rq);
 	if (unlikely(delta <= 0))
 		return 0;
 	e->exec_start = rq->clock;

@@ -27,6 +27,7 @@ void family_init(struct task *t)
 
 static void link_child(struct task *parent, struct task *child)
 {
+	SCHED_DEBUG_ASSERT(!child->family.parent);
 	child->family.parent = parent;
 	if (!parent)
 		return;
@@ -64,6 +65,7 @@ void family_link(struct sched *s, struct task *parent, struct task *child, unsig
 /* All children of @from become @to's, which may be NULL. */
 static void move_children(struct task *from, struct task *to)
 {
+	SCHED_DEBUG_ASSERT(from != to);
 	while (!list_empty(&from->family.children)) {
 		struct task *child =
 			list_first(&from->family.children, struct task, family.sibling);
@@ -75,6 +77,7 @@ static void move_children(struct task *from, struct task *to)
 
 static void end_group(struct task *leader)
 {
+	SCHED_DEBUG_ASSERT(leader->family.leader == leader && !leader->family.nr_threads);
 	move_children(leader, leader->family.parent);
 	unlink_child(leader);
 	leader->family.leader = NULL;

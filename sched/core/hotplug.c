@@ -70,6 +70,7 @@ static void send_away(struct rq *rq)
 	struct sched *s = rq->s;
 	unsigned near = cpumask_next_wrap(&s->online, rq->cpu);
 
+	SCHED_DEBUG_ASSERT(!rq->online);
 	for (;;) {
 		struct task *t;
 
@@ -91,6 +92,7 @@ static void dismiss_current(struct rq *rq)
 {
 	struct task *t;
 
+	SCHED_DEBUG_ASSERT(!rq->online);
 	rq_lock(rq);
 	t = rq->curr;
 	if (!t->class->fixture) {
@@ -131,6 +133,7 @@ int sched_cpu_offline(struct sched *s, unsigned cpu)
  */
 static void start_clock(struct rq *rq)
 {
+	SCHED_DEBUG_ASSERT(!rq->online);
 	rq->clock = host_clock(rq->cpu);
 	if (cpumask_empty(&rq->s->online))
 		rq->s->epoch = rq->clock & ~(BIT(62) - 1);

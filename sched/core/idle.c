@@ -38,6 +38,7 @@ static struct task *idle_queued(struct rq *rq, struct task *after)
 
 static struct task *idle_pick(struct rq *rq)
 {
+	SCHED_DEBUG_ASSERT(!rq->active);
 	return rq->idle;
 }
 
@@ -49,13 +50,14 @@ static void idle_charge(struct rq *rq)
 
 static void idle_set_next(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t == rq->idle);
 	t->fair.exec_start = rq->clock;
 	observe_idle(rq);
 }
 
 static void idle_put_prev(struct rq *rq, struct task *t)
 {
-	(void)t;
+	SCHED_DEBUG_ASSERT(t == rq->idle);
 	rq->idle_stamp = 0;
 	observe_busy(rq);
 	if (rq->tick_stopped) {
@@ -66,7 +68,7 @@ static void idle_put_prev(struct rq *rq, struct task *t)
 
 static void idle_tick(struct rq *rq, struct task *t)
 {
-	(void)t;
+	SCHED_DEBUG_ASSERT(t == rq->idle);
 	idle_charge(rq);
 }
 

@@ -10,6 +10,7 @@
 /* Make @t runnable on @rq, locked. @flags: queue_flags. */
 static inline void activate(struct rq *rq, struct task *t, unsigned flags)
 {
+	SCHED_DEBUG_ASSERT(t->on_rq != TASK_QUEUED && t->cpu == rq->cpu);
 	debug_assert_locked(rq);
 	t->class->enqueue(rq, t, flags);
 	t->on_rq = TASK_QUEUED;
@@ -24,6 +25,8 @@ static inline void deactivate(struct rq *rq, struct task *t, unsigned flags)
 {
 	bool left = t->class->dequeue(rq, t, flags);
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_QUEUED || t->on_rq == TASK_DELAYED);
 	rq->nr_restricted -= t->on_rq == TASK_QUEUED && t->nr_allowed < rq->s->nr_cpus;
 	if (!(flags & DEQUEUE_SLEEP))
 		t->on_rq = TASK_MIGRATING;

@@ -11,6 +11,7 @@
 
 void end_delayed_sleep(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_DELAYED);
 	rq_assert_locked(rq);
 	deactivate(rq, t, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
 }
@@ -21,6 +22,7 @@ struct change change_begin(struct rq *rq, struct task *t, unsigned move)
 {
 	struct change c;
 
+	SCHED_DEBUG_ASSERT(t->cpu == rq->cpu);
 	rq_assert_locked(rq);
 	/* Settle the task's debts to its queue under the old parameters. */
 	finish_delayed(rq, t);
@@ -51,6 +53,7 @@ void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
 	u32 before = t->nr_allowed, all = rq->s->nr_cpus;
 	struct change c;
 
+	SCHED_DEBUG_ASSERT(!cpumask_empty(allowed));
 	rq_assert_locked(rq);
 	if (cpumask_equal(&t->allowed, allowed))
 		return;
@@ -66,6 +69,7 @@ void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
 
 void task_set_cpu(struct sched *s, struct task *t, unsigned cpu)
 {
+	SCHED_DEBUG_ASSERT(!t->fair.queued);
 	t->fair.queue = group_queue(s, t->group, cpu);
 	__atomic_store_n(&t->cpu, cpu, __ATOMIC_RELEASE);
 }
@@ -79,6 +83,7 @@ void task_set_group(struct sched *s, struct task *t, struct task_group *tg)
 
 void set_task_cpu(struct rq *from, struct task *t, unsigned to)
 {
+	SCHED_DEBUG_ASSERT(t->on_rq != TASK_QUEUED);
 	rq_assert_locked(from);
 	if (t->cpu == to)
 		return;
@@ -97,6 +102,7 @@ void detach_task(struct rq *from, struct task *t, unsigned to)
 
 void hand_over(struct rq *from, struct task *t, unsigned to)
 {
+	SCHED_DEBUG_ASSERT(to != from->cpu);
 	detach_task(from, t, to);
 	list_add_tail(&from->handover, &t->link);
 }
@@ -105,6 +111,7 @@ void attach_task(struct sched *s, struct task *t)
 {
 	struct rq *rq = task_rq_lock(s, t);
 
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_MIGRATING);
 	/* Its affinity, or what CPUs there are, may have changed on the way. */
 	while (unlikely(!task_may_be_on(t, rq))) {
 		set_task_cpu(rq, t, any_allowed_cpu(s, t));
@@ -118,6 +125,7 @@ void attach_task(struct sched *s, struct task *t)
 
 void attach_locked(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_MIGRATING);
 	rq_assert_locked(rq);
 	if (likely(task_may_be_on(t, rq)))
 		activate(rq, t, QUEUE_MIGRATING);
@@ -127,6 +135,7 @@ void attach_locked(struct rq *rq, struct task *t)
 
 void push_current(struct rq *rq, unsigned to)
 {
+	SCHED_DEBUG_ASSERT(to < rq->s->nr_cpus && !rq->curr->class->fixture);
 	rq_assert_locked(rq);
 	rq->curr->push_cpu = (s32)to;
 	/* Not resched(): a choice under way has passed the point where it would see that. */

@@ -41,6 +41,7 @@ static inline void observe_change(struct rq *rq, struct task *t)
 /* @next runs in place of @prev. @preempt: sched_switch_begin's. */
 static inline void observe_switch(struct rq *rq, struct task *prev, struct task *next, bool preempt)
 {
+	debug_assert_locked(rq);
 	if (unlikely(rq->shared.shard))
 		sharedq_switched(rq, prev, next);
 	if (next != rq->idle)

@@ -11,6 +11,7 @@
 #include "sched/balance/waste.h"
 #include "sched/class.h"
 #include "sched/fair/core/state.h"
+#include "sched/observe/check.h"
 #include "sched/observe/tunable.h"
 #include "sched/sched.h"
 
@@ -153,6 +154,7 @@ struct sched {
 
 static inline struct rq *cpu_rq(struct sched *s, unsigned cpu)
 {
+	SCHED_DEBUG_ASSERT(cpu < s->nr_cpus);
 	return s->rq_of[cpu];
 }
 

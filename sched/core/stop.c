@@ -61,6 +61,7 @@ static struct task *stop_pick(struct rq *rq)
 
 static void stop_set_next(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t == stop_of(rq)->task);
 	t->fair.exec_start = rq->clock;
 }
 
@@ -73,7 +74,7 @@ static void stop_charge(struct rq *rq)
 
 static void stop_tick(struct rq *rq, struct task *t)
 {
-	(void)t;
+	SCHED_DEBUG_ASSERT(t == rq->curr);
 	stop_charge(rq);
 }
 

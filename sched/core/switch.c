@@ -20,6 +20,7 @@
 /* Its class and the less urgent ones bring tasks. The lock is dropped meanwhile. */
 static __noinline void pull_instead_of(struct rq *rq, struct task *prev)
 {
+	debug_assert_locked(rq);
 	for (unsigned rank = prev->class->rank; rank < NR_CLASSES; rank++)
 		if (rq->s->class[rank] -> smp.pull)
 			rq->s->class[rank]->smp.pull(rq, prev);
@@ -60,6 +61,7 @@ static __attribute__((flatten)) void block_current(struct rq *rq, struct task *t
 	/* A task that another CPU is to take must not wake up here either. */
 	bool must_leave = (t->state & finals) || t->push_cpu != PUSH_NONE;
 
+	SCHED_DEBUG_ASSERT(t == rq->curr && t->state != TASK_RUNNING);
 	t->contributes_to_load = contributes_to_load(t->state);
 	rq->nr_uninterruptible += t->contributes_to_load;
 	t->push_cpu = PUSH_NONE;
@@ -71,6 +73,8 @@ static __attribute__((flatten)) void block_current(struct rq *rq, struct task *t
 
 static void switch_current(struct rq *rq, struct task *prev, struct task *next, bool preempt)
 {
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(prev == rq->curr && next->cpu == rq->cpu);
 	if (likely(prev->class == next->class && next->class->exchange)) {
 		next->class->exchange(rq, prev, next);
 	} else {
@@ -91,6 +95,7 @@ static void switch_current(struct rq *rq, struct task *prev, struct task *next, 
 /* Other CPUs left word for a class: each looks whether it was meant. */
 static __noinline void notice_others(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	WRITE_ONCE(rq->notice, false);
 	classes_notify(rq, NOTICE_POKE);
 }
@@ -100,6 +105,7 @@ static bool is_about_news(const struct rq *rq, bool preempt)
 {
 	const struct task *t = rq->curr;
 
+	debug_assert_locked(rq);
 	return READ_ONCE(rq->notice) && !rq->need_resched && !rq->yield &&
 	       (preempt || !t->state) && !is_idle_task(t);
 }
@@ -157,6 +163,7 @@ void deliver(struct rq *rq)
 	struct list leaving;
 	struct task *t, *next;
 
+	debug_assert_locked(rq);
 	list_move_all(&rq->handover, &leaving);
 	rq_unlock(rq);
 	list_for_each_safe(t, next, &leaving, link) {
@@ -168,6 +175,7 @@ void deliver(struct rq *rq)
 /* The rare part of a switch: tasks that have to leave this CPU. Drops the lock. */
 static __noinline void switch_end_moving(struct rq *rq, struct task *prev)
 {
+	debug_assert_locked(rq);
 	if (prev->push_cpu != PUSH_NONE && prev->on_rq == TASK_MIGRATING) {
 		unsigned to = (unsigned)prev->push_cpu;
 
@@ -192,6 +200,7 @@ struct task *sched_switch_end(struct sched *s, unsigned cpu)
 	struct rq *rq = cpu_rq(s, cpu);
 	struct task *prev = rq->prev;
 
+	debug_assert_locked(rq);
 	if (unlikely(prev->push_cpu != PUSH_NONE || rq->push || !list_empty(&rq->handover)))
 		switch_end_moving(rq, prev);
 	else

@@ -103,6 +103,7 @@ void sched_task_fork(struct sched *s, struct task *parent, struct task *child, i
 /* @t of @rq, locked and not queued, belongs to @cpu. Returns the runqueue that is locked then. */
 static struct rq *new_task_goes_to(struct rq *rq, struct task *t, unsigned cpu)
 {
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_OFF_RQ);
 	debug_assert_locked(rq);
 	if (rq->cpu == cpu)
 		return rq;
@@ -151,6 +152,7 @@ void sched_task_exit(struct sched *s, unsigned cpu)
 {
 	struct task *t = cpu_rq(s, cpu)->curr;
 
+	SCHED_DEBUG_ASSERT(!is_idle_task(t));
 	sched_task_unlink(s, t);
 	sched_block(t, TASK_DEAD);
 }

@@ -11,6 +11,7 @@
 
 void sched_block(struct task *t, u32 state)
 {
+	SCHED_DEBUG_ASSERT(state != TASK_RUNNING);
 	/* The full barrier orders the announcement before the caller's check of its condition. */
 	__atomic_exchange_n(&t->state, state, __ATOMIC_SEQ_CST);
 }
@@ -23,6 +24,7 @@ void sched_unblock(struct task *t)
 /* @t announced a sleep but is still queued, perhaps preempted: the sleep is withdrawn. */
 static void wake_queued(struct rq *rq, struct task *t, unsigned cpu)
 {
+	debug_assert_locked(rq);
 	t->state = TASK_RUNNING;
 	TRACE(sched_wakeup, rq->s, cpu, t, rq->cpu);
 	if (!task_running(rq, t) && t->on_rq == TASK_QUEUED)
@@ -60,6 +62,7 @@ wake_sleeping(struct sched *s, struct rq *rq, struct task *t, unsigned cpu, unsi
 {
 	unsigned queue_flags = ENQUEUE_WAKEUP;
 
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_OFF_RQ);
 	debug_assert_locked(rq);
 	rq->nr_uninterruptible -= t->contributes_to_load;
 	t->state = TASK_WAKING;

@@ -74,6 +74,7 @@ static void linger(struct dl_machine *m, u64 until, u64 bw)
 {
 	struct dl_linger *last = &m->lingering[DL_LINGER_MAX - 1];
 
+	debug_assert_locked(m);
 	if (m->nr_lingering < DL_LINGER_MAX) {
 		m->lingering[m->nr_lingering++] = (struct dl_linger){ until, bw };
 		return;
@@ -105,6 +106,7 @@ u64 dl_total_bw(struct sched *s, u64 now)
 
 u64 dl_cpu_bw(const struct tunables *tn)
 {
+	SCHED_DEBUG_ASSERT(tn->rt_period_us);
 	return tn->rt_runtime_us < 0 ? ~0ull : dl_bw((u64)tn->rt_runtime_us, tn->rt_period_us);
 }
 
@@ -177,6 +179,7 @@ int dl_admit_server(struct rq *rq, u64 bw)
 	u64 old = dl_of(rq)->server.d.bw, total;
 	int err = 0;
 
+	debug_assert_locked(rq);
 	if (!rq->online || cpu_is_isolated(rq->s, rq->cpu))
 		return 0;
 	host_lock(&m->lock);
@@ -251,6 +254,7 @@ static int admit_offline(struct rq *rq)
 	u32 left = nr_promised(s) - 1;
 	u64 total = dl_total_bw(s, host_clock(rq->cpu));
 
+	SCHED_DEBUG_ASSERT(rq->online);
 	/* Servers alone are a concern of each CPU. */
 	if (!dl_machine(s)->total_bw || cpu_is_isolated(s, rq->cpu))
 		return 0;

@@ -25,6 +25,7 @@
 
 void cbs_start(struct dl_task *d, u64 now)
 {
+	SCHED_DEBUG_ASSERT(d->runtime_ns);
 	d->deadline = now + d->relative_ns;
 	d->budget_ns = (s64)d->runtime_ns;
 	d->started = true;
@@ -38,6 +39,7 @@ static u64 next_period(const struct dl_task *d)
 
 static void throttle(struct dl_task *d)
 {
+	SCHED_DEBUG_ASSERT(!d->throttled);
 	d->replenish_at = next_period(d);
 	d->throttled = true;
 }
@@ -47,6 +49,7 @@ void cbs_replenish(struct dl_task *d, u64 now)
 	u64 debt = d->budget_ns < 0 ? (u64)-d->budget_ns : 0;
 	u64 periods = debt / d->runtime_ns + 1;
 
+	SCHED_DEBUG_ASSERT(d->budget_ns <= 0 && d->runtime_ns);
 	d->throttled = false;
 	if (periods > DEBT_PERIODS_MAX) {
 		cbs_start(d, now);
@@ -72,6 +75,7 @@ static bool exceeds(const struct dl_task *d, u64 now)
 {
 	u64 laxity = d->deadline - now;
 
+	SCHED_DEBUG_ASSERT(!time_before(d->deadline, now));
 	return (s128)laxity * (s128)d->runtime_ns < (s128)d->budget_ns * (s128)d->relative_ns;
 }
 

@@ -48,6 +48,7 @@ static void tree_in(struct rq *rq, struct dl_task *d, bool running)
 {
 	struct dl_rq *dl = dl_of(rq);
 
+	SCHED_DEBUG_ASSERT(!d->queued);
 	d->queued = true;
 	if (d->throttled) {
 		rb_insert_key(&dl->throttled, &d->node, KEY(replenish_at));
@@ -68,6 +69,7 @@ static void tree_out(struct rq *rq, struct dl_task *d)
 {
 	struct dl_rq *dl = dl_of(rq);
 
+	SCHED_DEBUG_ASSERT(d->queued);
 	d->queued = false;
 	if (d->throttled) {
 		rb_erase(&dl->throttled, &d->node);
@@ -141,6 +143,7 @@ static void exhaust(struct rq *rq, struct task *t)
 {
 	struct dl_task *d = dl_part(t);
 
+	SCHED_DEBUG_ASSERT(!d->throttled);
 	tree_out(rq, d);
 	cbs_exhaust(d, rq->clock);
 	tree_in(rq, d, false);
@@ -155,6 +158,7 @@ static void dl_charge(struct rq *rq)
 	struct dl_task *d = dl_part(t);
 	u64 delta = charge_time(rq, &t->fair);
 
+	SCHED_DEBUG_ASSERT(t->class->rank == CLASS_dl);
 	rq->run_ns += delta;
 	rt_account(rq, delta);
 	d->budget_ns -= (s64)delta;
@@ -169,7 +173,7 @@ static void dl_charge(struct rq *rq)
 
 static void dl_tick(struct rq *rq, struct task *t)
 {
-	(void)t;
+	SCHED_DEBUG_ASSERT(t == rq->curr);
 	dl_charge(rq);
 }
 
@@ -205,6 +209,7 @@ static u64 dl_next_timer(struct rq *rq)
 /* @t is ready again, here or on the CPU that it goes to. */
 static void note_replenished(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(!dl_part(t)->throttled);
 	if (dl_push_replenished(rq, t))
 		return;
 	if (rq->nr_running == 2)
@@ -273,6 +278,7 @@ static bool dl_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	const struct dl_task *d = dl_part(woken), *curr = dl_part(rq->curr);
 
+	SCHED_DEBUG_ASSERT(rq->curr->class == woken->class);
 	(void)flags;
 	if (d->throttled)
 		return false;
@@ -332,6 +338,7 @@ static void dl_set_attr(struct task *t, const struct sched_attr_req *req)
 {
 	struct dl_task *d = dl_part(t);
 
+	SCHED_DEBUG_ASSERT(dl_valid(req));
 	d->runtime_ns = req->runtime_ns;
 	d->relative_ns = req->deadline_ns;
 	d->period_ns = req->period_ns ?: req->deadline_ns;
@@ -350,6 +357,7 @@ static void dl_get_attr(const struct task *t, struct sched_attr_req *req)
 
 static void dl_join(struct rq *rq, struct task *t, bool runnable)
 {
+	debug_assert_locked(rq);
 	/* It waits behind another: a switch, even to the same task, pushes it. */
 	if (runnable && !task_running(rq, t) && rq->curr->class->rank == CLASS_dl)
 		resched(rq);

@@ -129,7 +129,7 @@ void cbs_wake(struct dl_task *d, u64 now);
 u64 cbs_wake_deadline(const struct dl_task *d, u64 now);
 /* The budget is used up at @now: throttled until the next period; if that has begun it goes on. */
 void cbs_exhaust(struct dl_task *d, u64 now);
-/* Its next period has begun, at @now or before: no longer throttled. */
+/* The budget is used up, and the next period has begun by @now: a new budget for it. */
 void cbs_replenish(struct dl_task *d, u64 now);
 /* When the task, if it stopped for ever, would have got no more than its bandwidth. */
 u64 cbs_zero_lag(const struct dl_task *d);

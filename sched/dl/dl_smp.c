@@ -110,6 +110,7 @@ void dl_ask_others_to_push(struct rq *rq)
 {
 	unsigned cpu;
 
+	debug_assert_locked(rq);
 	if (!READ_ONCE(dl_machine(rq->s)->nr_overloaded))
 		return;
 	for_each_cpu(cpu, &rq->s->online)
@@ -124,6 +125,7 @@ unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 	u64 deadline = cbs_wake_deadline(dl_part(t), rq->clock);
 	int later;
 
+	debug_assert_locked(rq);
 	if (unlikely(!rq->online)) {
 		class_because(rq, REASON_cpu_leaves);
 		later = dl_find_later_cpu(rq, t, deadline, cpu);
@@ -153,6 +155,7 @@ static struct task *first_movable(struct rq *rq, unsigned cpu)
 {
 	struct rb_node *node = rb_first(&dl_of(rq)->ready);
 
+	debug_assert_locked(rq);
 	if (node && !dl_server_is_first(rq))
 		node = rb_next(node);
 	for (; node; node = rb_next(node)) {
@@ -169,6 +172,8 @@ bool dl_push_replenished(struct rq *rq, struct task *t)
 {
 	int to;
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(!dl_part(t)->throttled);
 	if (!READ_ONCE(rq->s->fair_policy)->moves_new_budgets || task_running(rq, t) ||
 	    t->nr_allowed == 1 || rq->curr->class->rank == CLASS_dl)
 		return false;
@@ -186,6 +191,7 @@ void dl_push(struct rq *rq)
 	struct task *t;
 	int to;
 
+	debug_assert_locked(rq);
 	if (!dl_of(rq)->nr_movable)
 		return;
 	t = first_movable(rq, CPU_MAX);
@@ -207,6 +213,8 @@ static bool pull_from(struct rq *rq, struct rq *src)
 	struct urgency own = cpu_urgency(rq), pulled = own;
 	struct task *t;
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(src != rq);
 	rq->pulling = true;
 	rq_unlock(rq);
 	rq_lock(src);
@@ -234,6 +242,7 @@ void dl_pull(struct rq *rq, struct task *prev)
 {
 	unsigned cpu;
 
+	debug_assert_locked(rq);
 	(void)prev;
 	/* Be less urgent, then look who waits; one who waits looks who is less urgent. */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);

@@ -58,6 +58,7 @@ static void set_ready(struct rq *rq, bool ready)
 	struct dl_server *server = &dl_of(rq)->server;
 	bool was = server->ready;
 
+	SCHED_DEBUG_ASSERT(!ready || (server->active && !server->d.throttled));
 	server->ready = ready;
 	rq->timer_stale = true;
 	dl_update(rq);
@@ -81,6 +82,7 @@ static void count_idle_time(struct rq *rq)
 	struct dl_server *server = &dl_of(rq)->server;
 	u64 idle = rq->idle_ns - server->idle_ns;
 
+	SCHED_DEBUG_ASSERT(!server->active);
 	if (is_idle_task(rq->curr) && time_before(rq->curr->fair.exec_start, rq->clock))
 		idle += rq->clock - rq->curr->fair.exec_start;
 	if (server->d.budget_ns < 0)
@@ -95,6 +97,7 @@ static void server_start(struct rq *rq)
 	struct dl_server *server = &dl_of(rq)->server;
 	struct server_note note;
 
+	debug_assert_locked(rq);
 	if (!server->d.runtime_ns || !rq->online)
 		return;
 	server_note_begin(&note, rq);
@@ -114,6 +117,7 @@ static void server_stop(struct rq *rq)
 	struct dl_server *server = &dl_of(rq)->server;
 	struct server_note note;
 
+	debug_assert_locked(rq);
 	if (!server->active)
 		return;
 	server_note_begin(&note, rq);
@@ -132,6 +136,7 @@ static void exhaust(struct rq *rq)
 	struct dl_server *server = &dl_of(rq)->server;
 	struct server_note note;
 
+	SCHED_DEBUG_ASSERT(server->ready);
 	server_note_begin(&note, rq);
 	cbs_exhaust(&server->d, rq->clock);
 	set_ready(rq, !server->d.throttled);
@@ -146,6 +151,7 @@ static void begin_anew(struct rq *rq)
 	struct dl_server *server = &dl_of(rq)->server;
 	struct server_note note;
 
+	SCHED_DEBUG_ASSERT(server->active && !server->ready);
 	server_note_begin(&note, rq);
 	server->starving = false;
 	cbs_start(&server->d, rq->clock);
@@ -157,6 +163,7 @@ static void server_charge(struct rq *rq, u64 delta)
 {
 	struct dl_server *server = &dl_of(rq)->server;
 
+	debug_assert_locked(rq);
 	if (!server->active)
 		return;
 	server->d.budget_ns -= (s64)delta;
@@ -200,6 +207,7 @@ void dl_server_timer(struct rq *rq)
 	enum class_rule why;
 	u64 due;
 
+	debug_assert_locked(rq);
 	if (!server->active)
 		return;
 	if (on_fair(rq))

@@ -25,6 +25,7 @@ static bool runs_for_server(struct rq *rq)
 	const struct sched_class *class = rq->s->class[__builtin_ctz(rq->active)];
 	struct class_numbers n;
 
+	SCHED_DEBUG_ASSERT(rq->active);
 	return class->server && class->server->numbers(rq, &n) && !n.throttled &&
 	       task_is_fair(rq->curr);
 }

@@ -32,6 +32,7 @@ void sched_cpu_stat(struct sched *s, unsigned cpu, struct sched_cpu_stat *out)
 
 static void charge_task(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t == rq->curr);
 	if (t->class->charge_task)
 		t->class->charge_task(rq);
 	else

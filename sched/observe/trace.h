@@ -34,6 +34,7 @@ static inline void stat_arrive(struct rq *rq, struct task *t)
 {
 	u64 waited = t->wait_start ? sub_floor0(rq->clock, t->wait_start) : 0;
 
+	debug_assert_locked(rq);
 	t->wait_start = 0;
 	t->wait_sum += waited;
 	if (schedstats(rq->s))
@@ -59,6 +60,7 @@ static inline void stat_wakeup(struct rq *rq, struct task *t)
 	u64 slept = sub_floor0(rq->clock, t->sleep_start);
 	bool blocked = t->contributes_to_load;
 
+	debug_assert_locked(rq);
 	t->nr_wakeups++;
 	if (schedstats(rq->s))
 		stat_slept(t, slept, blocked);

@@ -64,6 +64,7 @@ static const struct tunable table[] = {
 /* Every tunable is one 32-bit word. */
 static u32 *value_of(struct tunables *values, const struct tunable *tn)
 {
+	SCHED_DEBUG_ASSERT(tn->offset <= sizeof(*values) - sizeof(u32));
 	return (u32 *)(void *)((u8 *)values + tn->offset);
 }
 

@@ -29,10 +29,14 @@ static u16 flags_of(const struct rq *rq, const struct task *t, const struct clas
 		     (n->throttled ? DECISION_THROTTLED : 0));
 }
 
-/* The numbers that only @class knows, if it has any. @rq is locked. */
+/*
+ * The numbers that only @class knows, if it has any: of @t on @rq, which is locked; of @rq if @t is
+ * NULL, and these are hints while its lock is not held.
+ */
 static void ask_numbers(const struct sched_class *class, struct rq *rq, struct task *t,
 			struct class_numbers *n)
 {
+	SCHED_DEBUG_ASSERT(!t || host_lock_held(&rq->lock));
 	if (class->debug.numbers)
 		class->debug.numbers(rq, t, n);
 }
@@ -49,6 +53,7 @@ static u16 put_task(struct rq *rq, struct task *t, u32 position, unsigned flags)
 	struct event_sched_decision_task row;
 	struct class_numbers n = { .slice = 0 };
 
+	debug_assert_locked(rq);
 	if (!traced(rq->s, EVENT_sched_decision_task))
 		return 0;
 	ask_numbers(t->class, rq, t, &n);
@@ -110,6 +115,7 @@ static u32 position_of(struct rq *rq, const struct task *t)
 {
 	u32 position = 0;
 
+	debug_assert_locked(rq);
 	for (struct task *q = t->class->queued(rq, NULL); q; q = t->class->queued(rq, q)) {
 		if (q == t)
 			return position;
@@ -172,6 +178,7 @@ static u8 policy_of(const struct task *t)
 static void begin(struct event_sched_decision_class *d, struct rq *rq,
 		  const struct sched_class *class, unsigned call)
 {
+	debug_assert_locked(rq);
 	*d = (struct event_sched_decision_class){
 		.common = { EVENT_ID_sched_decision_class, sizeof(*d), rq->cpu },
 		.answer = 1,
@@ -203,6 +210,7 @@ static void end(struct event_sched_decision_class *d, struct rq *rq,
 	struct class_numbers n = { .slice = 0 };
 	u32 position = t ? position_of(rq, t) : NOWHERE;
 
+	debug_assert_locked(rq);
 	ask_numbers(class, rq, NULL, &n);
 	d->used = n.used;
 	d->period_end = n.period_end;
@@ -250,6 +258,7 @@ static void end_server(struct event_sched_decision_class *d, struct rq *rq,
 
 void server_note_begin(struct server_note *note, struct rq *rq)
 {
+	debug_assert_locked(rq);
 	note->on = traced(rq->s, EVENT_sched_decision_class);
 	if (!note->on)
 		return;
@@ -292,6 +301,7 @@ void emit_class_turn(struct rq *rq, const struct sched_class *class, enum class_
 
 void class_note_begin(struct class_note *note, struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	note->on = traced(rq->s, EVENT_sched_decision_class);
 	if (!note->on)
 		return;
@@ -358,6 +368,7 @@ static struct task *record_pick(struct rq *rq)
 	enum class_rule rule;
 	struct task *t;
 
+	debug_assert_locked(rq);
 	if (!traced(rq->s, EVENT_sched_decision_class))
 		return own(rq, class)->pick(rq);
 	rq->class_rule = REASON_class_order;

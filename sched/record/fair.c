@@ -22,6 +22,7 @@ u16 put_group(struct candidate_row *row, struct entity *e)
 {
 	const struct task_group *tg = e->own_queue->group;
 
+	SCHED_DEBUG_ASSERT(e->own_queue);
 	__builtin_memcpy(row->comm, tg->name, TASK_COMM_LEN);
 	row->pid = 0;
 	row->group = tg->id;
@@ -34,6 +35,7 @@ u16 put_rare_task(struct candidate_row *row, struct fair_queue *q, struct entity
 	u16 idle = task_of(e)->policy == SCHED_IDLE ? DECISION_IDLE : 0;
 	struct decision_numbers n = { .lag = 0 };
 
+	SCHED_DEBUG_ASSERT(entity_is_task(e));
 	if (task_of(e)->on_rq != TASK_DELAYED)
 		return idle;
 	q->policy->numbers(q, e, AFTER_DECISION, &n);
@@ -43,6 +45,7 @@ u16 put_rare_task(struct candidate_row *row, struct fair_queue *q, struct entity
 
 void put_due(struct run *run, struct fair_queue *q)
 {
+	SCHED_DEBUG_ASSERT(!rb_is_empty(&q->due));
 	put_tree(run, q, &q->due, DECISION_QUEUED | DECISION_DUE, q->policy->numbers);
 }
 
@@ -84,6 +87,8 @@ static __inlined void begin(struct decision *d, struct fair_queue *q, struct ent
 {
 	u32 expected = compared & QUEUED ? q->nr_running + 1 : 1;
 
+	debug_assert_locked(q->rq);
+	SCHED_DEBUG_ASSERT(!q->rq->deciding);
 	d->nr_queued = q->nr_running;
 	d->flags = flags;
 	d->numbers.v = d->numbers.container = 0;
@@ -151,6 +156,7 @@ static __inlined void end(const struct decision *d, unsigned type, struct fair_q
 	struct decision_record *row = run_record(&d->run, &candidates_kind, type);
 	u32 nr = run_nr(&d->run, &candidates_kind);
 
+	SCHED_DEBUG_ASSERT(q->rq->deciding);
 	q->rq->deciding = false;
 	if (!row)
 		return;

@@ -62,6 +62,7 @@ static void begin_round(const struct pass *p, u8 round)
 
 void pass_record_begin(struct pass *p, struct event_sched_decision_balance *record)
 {
+	SCHED_DEBUG_ASSERT(!p->record);
 	p->record = record;
 	record->common.cpu = p->dst->cpu;
 	begin_round(p, 0);
@@ -136,6 +137,7 @@ static const struct group *part_of(const struct pass *p, unsigned cpu)
 {
 	const struct group *part = p->sd->parts;
 
+	SCHED_DEBUG_ASSERT(cpumask_test(&p->sd->span->cpus, cpu));
 	while (!cpumask_test(&part->cpus, cpu))
 		part = part->next;
 	return part;

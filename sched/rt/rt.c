@@ -40,6 +40,7 @@ static void list_in(struct rt_queue *rt, struct task *t, bool head)
 {
 	struct list *list = &rt->list[t->prio];
 
+	SCHED_DEBUG_ASSERT((unsigned)t->prio < MAX_RT_PRIO);
 	if (head)
 		list_add_head(list, &rt_part(t)->link);
 	else
@@ -49,6 +50,7 @@ static void list_in(struct rt_queue *rt, struct task *t, bool head)
 
 static void list_out(struct rt_queue *rt, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(!list_empty(&rt->list[t->prio]));
 	list_del(&rt_part(t)->link);
 	if (list_empty(&rt->list[t->prio]))
 		rt->bitmap[t->prio / 64] &= ~BIT(t->prio % 64);
@@ -104,6 +106,7 @@ static bool rt_dequeue(struct rq *rq, struct task *t, unsigned flags)
 {
 	struct rt_queue *rt = rt_of(rq);
 
+	SCHED_DEBUG_ASSERT(rt->nr_running > 0);
 	if (task_running(rq, t))
 		rt_charge(rq);
 	if (likely(!keeps_place(flags)))
@@ -168,6 +171,7 @@ static void throttle(struct rq *rq)
 {
 	struct rt_queue *rt = rt_of(rq);
 
+	SCHED_DEBUG_ASSERT(!rt->throttled);
 	rt->throttled = true;
 	count_running(rq, -(int)rt->nr_running);
 	update_bits(rq);
@@ -180,6 +184,7 @@ static void unthrottle(struct rq *rq, enum class_rule why)
 {
 	struct rt_queue *rt = rt_of(rq);
 
+	SCHED_DEBUG_ASSERT(rt->throttled);
 	rt->throttled = false;
 	count_running(rq, (int)rt->nr_running);
 	update_overload(rq);
@@ -239,6 +244,7 @@ static u64 rt_next_timer(struct rq *rq)
 /* No period begins on a CPU that left: its last task goes at once, and nobody waits for a part. */
 static void start_period(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	if (rt_of(rq)->period_end || !rt_limited(rq) || !rq->online)
 		return;
 	rt_of(rq)->period_end = rq->clock + rq->s->tunable.rt_period_us * NS_PER_US;
@@ -264,6 +270,7 @@ static void rt_set_next(struct rq *rq, struct task *t)
 /* Behind its equals, or before them. */
 static void requeue(struct rq *rq, struct task *t, bool head)
 {
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_QUEUED);
 	list_out(rt_of(rq), t);
 	list_in(rt_of(rq), t, head);
 }
@@ -281,6 +288,7 @@ u32 rr_slice_ticks(const struct sched *s)
 /* Lab 2, tick: a tick of @t, which runs. A slice of RR ends, and whoever shares it is last. */
 static void rt_tick(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t == rq->curr && (t->policy != SCHED_RR || rt_part(t)->time_slice));
 	rt_charge(rq);
 	start_period(rq);
 	if (t->policy != SCHED_RR || --rt_part(t)->time_slice)
@@ -310,6 +318,7 @@ static bool rt_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	struct task *curr = rq->curr;
 
+	SCHED_DEBUG_ASSERT(rq->curr->class == woken->class);
 	(void)flags;
 	if (woken->prio < curr->prio)
 		return true;
@@ -328,6 +337,7 @@ static void rt_retune(struct rq *rq, struct task *t, int old_prio)
 {
 	bool lowered = task_running(rq, t) && t->prio > old_prio;
 
+	debug_assert_locked(rq);
 	if (lowered || t->prio < rq->curr->prio)
 		resched(rq);
 	if (lowered)
@@ -336,6 +346,7 @@ static void rt_retune(struct rq *rq, struct task *t, int old_prio)
 
 static void rt_join(struct rq *rq, struct task *t, bool runnable)
 {
+	debug_assert_locked(rq);
 	rt_part(t)->time_slice = rr_slice_ticks(rq->s);
 	/* @t waits behind another task: a switch, even to the same task, pushes @t. */
 	if (runnable && !task_running(rq, t) && rq->curr->class->rank == CLASS_rt)
@@ -344,6 +355,7 @@ static void rt_join(struct rq *rq, struct task *t, bool runnable)
 
 static void rt_quit(struct rq *rq, struct task *t, bool runnable)
 {
+	debug_assert_locked(rq);
 	if (runnable && task_running(rq, t))
 		rt_ask_others_to_push(rq);
 }

@@ -40,6 +40,7 @@ static inline const struct rt_queue *rt_seen(const struct rq *rq)
 
 static inline struct rt_task *rt_part(struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t->class->rank == CLASS_rt);
 	return (struct rt_task *)t->class_state;
 }
 

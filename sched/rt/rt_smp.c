@@ -69,6 +69,7 @@ void rt_ask_others_to_push(struct rq *rq)
 {
 	unsigned cpu;
 
+	debug_assert_locked(rq);
 	for_each_cpu(cpu, &rq->s->rt_overload)
 		if (!cpus_apart(rq->s, cpu, rq->cpu))
 			host_kick(cpu, true);
@@ -79,6 +80,7 @@ unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 	const struct task *curr = READ_ONCE(rq->curr);
 	int lowest;
 
+	debug_assert_locked(rq);
 	if (unlikely(!rq->online)) {
 		class_because(rq, REASON_cpu_leaves);
 		lowest = rt_find_lowest_cpu(rq, t, cpu);
@@ -149,6 +151,8 @@ static bool pull_from(struct rq *rq, struct rq *src)
 	unsigned own_prio = cpu_prio(rq), prio = 0;
 	struct task *t;
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(src != rq);
 	rq->pulling = true;
 	rq_unlock(rq);
 	rq_lock(src);
@@ -174,6 +178,7 @@ void rt_pull(struct rq *rq, struct task *prev)
 	struct cpumask sources;
 	unsigned cpu;
 
+	debug_assert_locked(rq);
 	if ((int)cpu_prio(rq) <= prev->prio || rt_of(rq)->throttled || !rq->online)
 		return;
 	/* Be less urgent, then look who waits; one who waits looks who is less urgent. */

@@ -17,12 +17,19 @@ static u64 weight_of(const struct task *t)
 	return t->fair.load.weight >> WEIGHT_SHIFT;
 }
 
+static void charge(struct machine *m, struct task *t, u64 ns)
+{
+	host_lock(&m->s->rq[0].lock);
+	policy(m)->hooks.charge(queue(m), &t->fair, ns);
+	host_unlock(&m->s->rq[0].lock);
+}
+
 /* Sets the time that the running @t has run without a break. */
 static void run_for(struct machine *m, struct task *t, u64 ns)
 {
 	assert_ptr_equal(running(m, 0), t);
 	burst_entity(&t->fair)->time = ns;
-	policy(m)->hooks.charge(queue(m), &t->fair, 0);
+	charge(m, t, 0);
 }
 
 /* --- scores and weights ---------------------------------------------------------- */
@@ -236,7 +243,9 @@ static void a_yield_stretches_the_rest_of_the_request(void **state)
 		assert_int_equal(20 + burst_entity(e)->applied, golden[i].row);
 		burst_entity(e)->time = 0;
 		eevdf_entity(e)->deadline = e->vruntime + (u64)golden[i].rest;
+		host_lock(&m->s->rq[0].lock);
 		policy(m)->hooks.yield(queue(m), e);
+		host_unlock(&m->s->rq[0].lock);
 		assert_int_equal(burst_entity(e)->score, 0);
 		assert_int_equal((s64)(eevdf_entity(e)->deadline - e->vruntime),
 				 golden[i].stretched);
@@ -324,10 +333,10 @@ static void who_has_left_is_in_no_burst(void **state)
 
 	(void)state;
 	t->fair.queued = false;
-	policy(m)->hooks.charge(queue(m), &t->fair, MS);
+	charge(m, t, MS);
 	assert_int_equal(burst_entity(&t->fair)->time, 0);
 	t->fair.queued = true;
-	policy(m)->hooks.charge(queue(m), &t->fair, MS);
+	charge(m, t, MS);
 	assert_int_equal(burst_entity(&t->fair)->time, MS);
 	machine_free(m);
 }

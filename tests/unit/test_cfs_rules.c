@@ -160,8 +160,12 @@ static s64 place_new(struct pair *p, u64 parent)
 
 static void assert_child_at(struct pair *p, u64 parent, s64 right)
 {
-	s64 at = place_new(p, parent);
+	struct rq *rq = &p->m->s->rq[0];
+	s64 at;
 
+	host_lock(&rq->lock);
+	at = place_new(p, parent);
+	host_unlock(&rq->lock);
 	if (at != right)
 		fail_msg("the child of a parent at %lu was placed at %ld, where %ld is right "
 			 "(ns from min_vruntime)",

@@ -289,8 +289,11 @@ static void exec_takes_a_misfit_to_the_fast_cpus(void **state)
 	for (unsigned big = 0; big < 2; big++) {
 		struct machine *m = juno();
 		struct task *t = user(m, 2, big ? 900 : 200, ALL);
-		unsigned to = fair_select_cpu(rq_of(m, 2), t, 2, SELECT_EXEC);
+		unsigned to;
 
+		host_lock(&rq_of(m, 2)->lock);
+		to = fair_select_cpu(rq_of(m, 2), t, 2, SELECT_EXEC);
+		host_unlock(&rq_of(m, 2)->lock);
 		assert_int_equal(to < 2, big);
 		machine_free(m);
 	}
@@ -312,11 +315,14 @@ static struct task *sleeper(struct machine *m, unsigned cpu, u32 util)
 /* The CPU where @t, woken from CPU 0, goes; *@rule: why. */
 static unsigned goes_to(struct machine *m, struct task *t, enum cpu_rule *rule)
 {
+	struct rq *rq = rq_of(m, t->cpu);
 	unsigned to;
 
 	m->nr_trace = 0;
 	sched_trace_set(m->s, BIT(EVENT_sched_decision_select));
-	to = fair_select_cpu(rq_of(m, t->cpu), t, t->cpu, SELECT_WAKE);
+	host_lock(&rq->lock);
+	to = fair_select_cpu(rq, t, t->cpu, SELECT_WAKE);
+	host_unlock(&rq->lock);
 	*rule = ((const struct event_sched_decision_select *)record_of(
 			 m, EVENT_ID_sched_decision_select, 0))
 			->rule;

@@ -219,6 +219,13 @@ static void shares_divide_by_load(void **state)
 	}
 }
 
+static void update_locked(struct fair_queue *q)
+{
+	host_lock(&q->rq->lock);
+	group_update_entity(q->owner);
+	host_unlock(&q->rq->lock);
+}
+
 /* The same from given averages: of the queue here, and of all queues of the group. */
 static void shares_follow_from_averages(void **state)
 {
@@ -242,7 +249,7 @@ static void shares_follow_from_averages(void **state)
 		assert_int_equal(task_group_set_shares(m->s, x, golden[i].shares), 0);
 		q->avg.load_avg = q->load_contrib = golden[i].load_avg_here;
 		x->load_avg = golden[i].load_avg;
-		group_update_entity(q->owner);
+		update_locked(q);
 		assert_int_equal(q->owner->load.weight, golden[i].weight);
 		machine_free(m);
 	}
@@ -408,7 +415,7 @@ static void small_changes_of_load_are_not_passed_on(void **state)
 		q->load_contrib = cases[i].before;
 		q->avg.load_avg = cases[i].now;
 		x->load_avg = 10000;
-		group_update_entity(q->owner);
+		update_locked(q);
 		assert_int_equal(x->load_avg - 10000,
 				 cases[i].passed ? cases[i].now - cases[i].before : 0);
 		assert_int_equal(q->load_contrib, cases[i].passed ? cases[i].now : cases[i].before);
@@ -421,7 +428,7 @@ static bool is_told(struct fair_queue *q, u64 ns, u64 load)
 {
 	q->rq->clock = q->avg.last_update = q->owner->avg.last_update = ns;
 	q->avg.load_avg = load;
-	group_update_entity(q->owner);
+	update_locked(q);
 	return q->load_contrib == load;
 }
 

@@ -150,7 +150,9 @@ static void no_beginning_is_no_waiting(void **state)
 		u64 sum = t->wait_sum, slices = t->nr_slices;
 
 		t->wait_start = cases[i].since ? rq->clock - (u64)cases[i].since : 0;
+		host_lock(&rq->lock);
 		stat_arrive(rq, t);
+		host_unlock(&rq->lock);
 		assert_int_equal(t->wait_sum - sum, cases[i].waited);
 		assert_int_equal(t->nr_slices - slices, 1);
 		assert_int_equal(t->wait_start, 0);

@@ -508,7 +508,7 @@ static void the_wakers_cpu_is_taken_if_it_would_be_less_loaded(void **state)
 		u64 load[3], own, left, here, there;
 		bool sync = n & 1, bias = n & 2, taken;
 		u64 bias_pct = bias ? (sd->imbalance_pct - 100) / 2 : 0;
-		unsigned reason;
+		unsigned reason, to;
 
 		for (unsigned i = 0; i < 3; i++) {
 			dice = dice * 6364136223846793005ull + 1442695040888963407ull;
@@ -531,7 +531,10 @@ static void the_wakers_cpu_is_taken_if_it_would_be_less_loaded(void **state)
 		t->recent_used_cpu = 2;
 		/* Every CPU is taken, so the search chooses what is aimed at. */
 		reason = SELECT_WAKE | (sync ? SELECT_SYNC : 0);
-		assert_int_equal(fair_select_cpu(rq_of(m, 2), t, 0, reason) < 2, taken);
+		host_lock(&rq_of(m, 2)->lock);
+		to = fair_select_cpu(rq_of(m, 2), t, 0, reason);
+		host_unlock(&rq_of(m, 2)->lock);
+		assert_int_equal(to < 2, taken);
 	}
 	machine_free(m);
 }

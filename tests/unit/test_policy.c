@@ -310,8 +310,13 @@ static void time_is_charged_forwards_only(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(steps); i++) {
+		u64 charged;
+
 		rq->clock = steps[i].clock;
-		assert_int_equal(charge_time(rq, &e), steps[i].charged);
+		host_lock(&rq->lock);
+		charged = charge_time(rq, &e);
+		host_unlock(&rq->lock);
+		assert_int_equal(charged, steps[i].charged);
 		assert_int_equal(e.sum_exec, steps[i].sum);
 		assert_int_equal(e.exec_start, steps[i].start);
 	}
