@@ -58,6 +58,7 @@ static bool narrow(struct pass *p)
 	struct cpumask crowded = cpumask_and(&p->cpus, &p->s->crowded), both;
 	unsigned cpu;
 
+	SCHED_DEBUG_ASSERT(p->idle == CPU_NEWLY_IDLE);
 	if (unlikely(p->record))
 		pass_record_crowded(p, &crowded);
 	p->rule = BALANCE_nobody_waits;
@@ -80,6 +81,7 @@ static bool is_cache_hot(const struct pass *p, const struct rq *src, const struc
 {
 	const struct entity *e = &t->fair;
 
+	debug_assert_locked(src);
 	if (t->policy == SCHED_IDLE || (p->sd->flags & SD_SHARE_CPUCAPACITY))
 		return false;
 	if (feature(p->s, FEATURE_CACHE_HOT_BUDDY) && p->dst->nr_running &&
@@ -104,6 +106,7 @@ static void note_other_destination(struct pass *p, const struct task *t)
 /* Lab 8, may_move: FATE_moved if @t may move to dst, or why it may not. */
 static enum task_fate may_move(struct pass *p, struct rq *src, struct task *t)
 {
+	debug_assert_locked(src);
 	if (queue_is_hidden(t->fair.queue) ||
 	    queue_is_hidden(group_queue(p->s, t->group, p->dst->cpu)))
 		return FATE_throttled;
@@ -234,6 +237,7 @@ static enum task_fate push_running(struct pass *p, struct rq *src)
 	enum task_fate fate = FATE_not_pushable;
 	struct task *t;
 
+	SCHED_DEBUG_ASSERT(src != p->dst);
 	if (!keeps_failing(p) && !fits_better_here(p, src) && p->type != MIGRATE_MISFIT)
 		return fate;
 	p->sd->alb_count += schedstats(p->s);
@@ -314,6 +318,7 @@ static void tell_parent(const struct pass *p, bool pinned)
  */
 static void move_from(struct pass *p, struct rq *src)
 {
+	SCHED_DEBUG_ASSERT(src != p->dst);
 	p->all_pinned = true;
 	for (;;) {
 		rq_lock(src);
@@ -394,6 +399,7 @@ int balance_domain(struct rq *dst, struct domain *sd, enum idle_type idle)
 	enum balance_outcome outcome = OUTCOME_skipped;
 	bool ours;
 
+	SCHED_DEBUG_ASSERT(!host_lock_held(&dst->lock));
 	if (unlikely(traced(dst->s, EVENT_sched_decision_balance)))
 		pass_record_begin(&p, &record);
 	list_init(&p.moved);

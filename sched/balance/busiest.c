@@ -51,6 +51,7 @@ static void update_idle_scan(struct pass *p, u64 util)
 	struct rq *dst = p->dst;
 	u64 x, full, pct = p->sd->imbalance_pct;
 
+	SCHED_DEBUG_ASSERT(dst->llc_size);
 	if (p->idle == CPU_NEWLY_IDLE || p->sd != dst->llc)
 		return;
 	x = util / dst->llc_size;
@@ -170,6 +171,7 @@ static void set_imbalance(struct pass *p, struct comparison *c)
 	struct group_stats *local = &c->local, *busiest = &c->busiest;
 	u64 average = c->capacity ? c->load * CPU_CAPACITY / c->capacity : 0, missing;
 
+	SCHED_DEBUG_ASSERT(busiest->group && busiest->group != p->sd->parts);
 	if (busiest->type == GROUP_MISFIT) {
 		if (pass_is_uneven(p))
 			want(p, MIGRATE_MISFIT, 1);
@@ -292,6 +294,7 @@ struct rq *find_busiest_queue(const struct pass *p, const struct group *group)
 	u64 most = 0, capacity_of_most = 1;
 	unsigned cpu;
 
+	SCHED_DEBUG_ASSERT(group != p->sd->parts);
 	for_each_cpu(cpu, &mask) {
 		struct rq *rq = cpu_rq(p->s, cpu);
 		u32 nr = READ_ONCE(rq->fair.tasks.nr);

@@ -10,6 +10,7 @@
 
 static void age(struct rq *rq, u64 now, bool running)
 {
+	debug_assert_locked(rq);
 	if (pelt_is_due(&rq->urgent, now))
 		pelt_age(&rq->urgent, now, false, NULL, 0, 0, running);
 }

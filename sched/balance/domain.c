@@ -77,6 +77,7 @@ int sched_domain_read(struct sched *s, unsigned cpu, unsigned level, unsigned fi
 	struct text out = text_of(buf, size);
 	u32 flags = 0;
 
+	SCHED_DEBUG_ASSERT(file < ARRAY_SIZE(files));
 	if (!sd)
 		return -ENOENT;
 	if (files[file].size)
@@ -99,6 +100,7 @@ int sched_domain_write(struct sched *s, unsigned cpu, unsigned level, unsigned f
 	struct domain *sd = find_domain(s, cpu, level);
 	u64 value;
 
+	SCHED_DEBUG_ASSERT(file < ARRAY_SIZE(files));
 	if (!sd)
 		return -ENOENT;
 	if (!files[file].size || parse_u64(text, len, &value))

@@ -66,6 +66,7 @@ void energy_refresh(struct sched *s)
 {
 	struct freq *freq = s->freq;
 
+	SCHED_DEBUG_ASSERT(freq);
 	/* Of two that look at the same time the second sees what both have changed. */
 	host_lock(&freq->energy_lock);
 	WRITE_ONCE(freq->energy_aware, is_possible(s));
@@ -82,6 +83,7 @@ void energy_check(const struct rq *rq)
 {
 	const struct freq *freq = rq->s->freq;
 
+	debug_assert_locked(rq);
 	SCHED_CHECK(E10,
 		    !freq->energy_aware || !rq->online || cpu_is_isolated(rq->s, rq->cpu) ||
 			    (rq->s->tunable.energy_aware && rq->uneven && rq->core->weight == 1 &&
@@ -126,6 +128,7 @@ static void read_use(struct use *use, const struct rq *rq, const struct subject 
 {
 	const struct freq_cpu *f = rq->freq;
 
+	SCHED_DEBUG_ASSERT(f);
 	*use = (struct use){
 		.util = READ_ONCE(rq->fair.avg.util_avg),
 		.estimate = READ_ONCE(rq->fair.avg.util_est_enqueued),
@@ -348,6 +351,7 @@ static struct estimate estimate_of(const struct subject *of, const struct freq_d
 
 bool energy_places(struct sched *s, unsigned cpu, const struct task *t)
 {
+	SCHED_DEBUG_ASSERT(cpu_rq(s, cpu)->uneven);
 	return energy_is_aware(s) && !READ_ONCE(s->freq->overutilized) &&
 	       domain_of_all_capacities(s, cpu, t->cpu);
 }

@@ -19,6 +19,7 @@
 /* Is EAS on? Read racily; @s has frequencies. */
 static inline bool energy_is_aware(const struct sched *s)
 {
+	SCHED_DEBUG_ASSERT(s->freq);
 	return READ_ONCE(s->freq->energy_aware);
 }
 

@@ -14,6 +14,7 @@ bool cpu_is_overutilized(const struct rq *rq)
 {
 	const struct clamp_count *c = rq->freq->clamp;
 
+	SCHED_DEBUG_ASSERT(rq->freq);
 	return !util_fits(rq, cpu_util(rq), READ_ONCE(c[SCHED_CLAMP_MIN].value),
 			  READ_ONCE(c[SCHED_CLAMP_MAX].value));
 }
@@ -48,6 +49,7 @@ bool overutilized_survey(struct sched *s, unsigned cpu, const struct cpumask *cp
 {
 	struct cpumask all = cpumask_and(&s->online, &s->home);
 
+	SCHED_DEBUG_ASSERT(cpu_rq(s, cpu)->uneven);
 	if (one_is_overutilized(s, cpus))
 		overutilized_set(s, cpu, true);
 	else if (cpumask_subset(&all, cpus))

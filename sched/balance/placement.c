@@ -546,6 +546,8 @@ unsigned fair_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned r
 {
 	enum basis basis = BY_LOAD;
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(t->cpu == rq->cpu);
 	/* With one CPU in the machine or in the task's affinity there is nothing to choose. */
 	if ((t->nr_allowed == 1 || !rq->domains) && likely(task_may_be_on(t, rq)))
 		return t->cpu;

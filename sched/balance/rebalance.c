@@ -89,6 +89,7 @@ bool balance_newly_idle(struct rq *rq)
 {
 	bool kicked;
 
+	debug_assert_locked(rq);
 	if (rq->nr_running || !rq->domains)
 		return rq->nr_running;
 	/* The stamp is set before the search, because the time of the search is idle time too. */
@@ -166,6 +167,7 @@ static bool serialize_begin(struct sched *s, const struct domain *sd)
 
 static void serialize_end(struct sched *s, const struct domain *sd)
 {
+	SCHED_DEBUG_ASSERT(!(sd->flags & SD_SERIALIZE) || s->numa_balancing_now);
 	if (sd->flags & SD_SERIALIZE)
 		__atomic_store_n(&s->numa_balancing_now, false, __ATOMIC_RELEASE);
 }
@@ -237,6 +239,7 @@ static bool wants_idle_help(const struct rq *rq)
 {
 	struct cpumask idle_here;
 
+	SCHED_DEBUG_ASSERT(rq->domains);
 	if (rq->nr_running >= 2)
 		return true;
 	if (READ_ONCE(rq->fair.tasks.nr) && capacity_is_reduced(rq, rq->domains->imbalance_pct))
@@ -276,6 +279,7 @@ void balance_tick(struct rq *rq)
 {
 	u64 now;
 
+	SCHED_DEBUG_ASSERT(!host_lock_held(&rq->lock));
 	if (!rq->domains)
 		return;
 	now = jiffies(rq->s, rq->clock);

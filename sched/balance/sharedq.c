@@ -45,11 +45,14 @@ static void unlock_shard(struct shard *shard)
 
 static struct task *head_of(const struct shard *shard)
 {
+	SCHED_DEBUG_ASSERT(!list_empty(&shard->tasks));
 	return list_first(&shard->tasks, struct task, shared.link);
 }
 
 static void take_off(struct shard *shard, struct task *t)
 {
+	debug_assert_locked(shard);
+	SCHED_DEBUG_ASSERT(shard->nr);
 	list_del(&t->shared.link);
 	WRITE_ONCE(shard->nr, shard->nr - 1);
 	if (shard->nr)
@@ -69,6 +72,7 @@ static struct rq *shard_owner(const struct rq *rq, unsigned nr)
 {
 	struct rq *owner = cpu_rq(rq->s, rq->llc_id);
 
+	SCHED_DEBUG_ASSERT(nr);
 	for (unsigned i = rq->shared.core_index % nr; i; i--)
 		owner = cpu_rq(rq->s, owner->shared.next_in_llc);
 	return owner;
@@ -138,6 +142,8 @@ static void link_quietly(struct rq *rq, struct task *t)
 {
 	struct shard *shard = rq->shared.shard;
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(t->shared.state == SHARED_NOT);
 	lock_shard(rq, shard);
 	list_add_tail(&shard->tasks, &t->shared.link);
 	t->shared.state = SHARED_LINKED;
@@ -225,6 +231,8 @@ static int claim_head(struct rq *rq, struct shard *shard)
 	struct task *t;
 	int from = -1;
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(!rq->shared.claim);
 	if (!READ_ONCE(shard->nr))
 		return -1;
 	lock_shard(rq, shard);
@@ -331,6 +339,7 @@ static struct task *collect(struct rq *rq, unsigned from)
 	struct rq *src = cpu_rq(rq->s, from);
 	struct task *t;
 
+	SCHED_DEBUG_ASSERT(!host_lock_held(&rq->lock));
 	rq_lock(src);
 	t = READ_ONCE(rq->shared.claim);
 	if (!t) {
@@ -408,6 +417,7 @@ static unsigned wanted_shards(const struct rq *rq)
 {
 	u32 size = READ_ONCE(rq->s->tunable.shared_shard_size);
 
+	SCHED_DEBUG_ASSERT(size);
 	if (rq->shared.shares_all)
 		return (rq->llc_size - 1) / size + 1;
 	return feature(rq->s, FEATURE_SWQUEUE) ? 1 : 0;
@@ -417,6 +427,7 @@ static void unlink_all(struct rq *rq)
 {
 	struct task *t;
 
+	debug_assert_locked(rq);
 	if (rq->shared.shard)
 		list_for_each(t, &rq->fair_tasks, link)
 			sharedq_remove(rq, t);

@@ -29,6 +29,7 @@ void sharedq_add_all(struct rq *rq);
 /* @t was queued on @rq. */
 static inline void sharedq_enqueued(struct rq *rq, struct task *t, unsigned flags)
 {
+	debug_assert_locked(rq);
 	if (unlikely(rq->shared.shard))
 		sharedq_add(rq, t, flags);
 }
@@ -36,6 +37,7 @@ static inline void sharedq_enqueued(struct rq *rq, struct task *t, unsigned flag
 /* @t was taken off @rq. */
 static inline void sharedq_dequeued(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	if (unlikely(rq->shared.shard))
 		sharedq_remove(rq, t);
 }
@@ -43,6 +45,7 @@ static inline void sharedq_dequeued(struct rq *rq, struct task *t)
 /* A task of @rq that did not count as waiting when it was queued waits now. */
 static inline void sharedq_crowded(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	if (unlikely(rq->shared.shard))
 		sharedq_add_all(rq);
 }

@@ -82,6 +82,7 @@ static struct group *group_around(struct sched *s, unsigned cpu, int level)
 {
 	struct topology *topo = s->topology;
 
+	SCHED_DEBUG_ASSERT(level >= 0 && level < NR_LEVELS);
 	return &topo->groups[(unsigned)level * s->nr_cpus +
 			     topo->first[(unsigned)level * s->nr_cpus + cpu]];
 }
@@ -107,6 +108,7 @@ static void build_groups(struct sched *s, int level)
 /* Link the groups of @level that make up one group of the level above. */
 static void link_parts(struct sched *s, int level)
 {
+	SCHED_DEBUG_ASSERT(level < LEVEL_MACHINE);
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct group *g = group_around(s, cpu, level), *leader;
 
@@ -175,6 +177,7 @@ static struct domain *add_domain(struct sched *s, struct domain *sd, unsigned cp
 {
 	struct group *span = group_around(s, cpu, level);
 
+	SCHED_DEBUG_ASSERT(level > LEVEL_CPU);
 	*sd = (struct domain){
 		.span = span,
 		.parts = group_around(s, cpu, level - 1),

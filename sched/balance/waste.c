@@ -42,6 +42,7 @@ static bool is_pickable(struct rq *rq, struct task *t)
 /* List @t if it is restricted and could be picked. The running task does not wait. */
 static void collect(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	if (task_running(rq, t) || !is_restricted(rq, t) || !is_pickable(rq, t))
 		return;
 	list_add_tail(&rq->waste.restricted, &t->waste_link);
@@ -61,6 +62,7 @@ static void take_stock(struct rq *rq)
 	struct waste_rq *own = &rq->waste;
 	u32 nr = rq->online && schedstats(rq->s) ? rq->nr_running : 0;
 
+	debug_assert_locked(rq);
 	own->idle = rq->online && schedstats(rq->s) && rq->curr == rq->idle && !nr;
 	own->nr_waiting = nr ? nr - 1 : 0;
 	own->nr_restricted = 0;
@@ -150,6 +152,7 @@ static u32 count_now(struct sched *s, const struct waste *w)
 {
 	u32 nr = w->nr_waiting - w->nr_restricted;
 
+	SCHED_DEBUG_ASSERT(w->nr_restricted <= w->nr_waiting);
 	if (!w->nr_idle || !w->nr_waiting)
 		return 0;
 	if (w->nr_restricted && nr < w->nr_idle)
@@ -171,6 +174,7 @@ static void add(struct waste *w, const struct rq *rq, u32 sign)
 {
 	const struct waste_rq *own = &rq->waste;
 
+	SCHED_DEBUG_ASSERT(host_lock_held(&rq->s->waste_lock));
 	w->nr_idle += sign * own->idle;
 	w->nr_waiting += sign * own->nr_waiting;
 	w->nr_restricted += sign * own->nr_restricted;

@@ -151,6 +151,7 @@ void clamp_enter(struct rq *rq, struct task *t)
 {
 	struct freq_cpu *f = rq->freq;
 
+	SCHED_DEBUG_ASSERT(!t->clamp.counted);
 	debug_assert_locked(rq);
 	if (!has_clamps(t))
 		return;
@@ -169,6 +170,8 @@ void clamp_leave(struct rq *rq, struct task *t)
 	u16 least = t->clamp.value[SCHED_CLAMP_MIN], most = t->clamp.value[SCHED_CLAMP_MAX];
 	bool last = f->nr_clamped == 1;
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(!t->clamp.counted || f->nr_clamped);
 	if (!t->clamp.counted)
 		return;
 	t->clamp.counted = false;
@@ -179,6 +182,7 @@ void clamp_leave(struct rq *rq, struct task *t)
 
 static bool is_as_counted(const struct rq *rq, const struct task *t)
 {
+	debug_assert_locked(rq);
 	if (t->clamp.counted != has_clamps(t))
 		return false;
 	for_each_clamp(i) if (t->clamp.counted &&
@@ -248,6 +252,7 @@ void clamp_check(struct rq *rq)
 	struct census census[NR_SCHED_CLAMPS] = { 0 };
 	struct task *t;
 
+	debug_assert_locked(rq);
 	for_each_queued(t, rq)
 	{
 		SCHED_CHECK(E7, t->on_rq == TASK_QUEUED ? is_as_counted(rq, t) : !t->clamp.counted);

@@ -18,6 +18,7 @@ static void advance(struct rq *rq, struct freq_cpu *f)
 {
 	u64 passed = rq->clock - f->at, work, done;
 
+	debug_assert_locked(rq);
 	f->at = rq->clock;
 	if (!f->busy)
 		return;

@@ -42,6 +42,7 @@ static void follow(struct rq *rq, struct freq_domain *d)
 
 static void ask(struct rq *rq, struct freq_domain *d, u64 capacity)
 {
+	debug_assert_locked(rq);
 	rq->freq->request = (u32)min(capacity, rq->capacity_orig);
 	follow(rq, d);
 }
@@ -67,6 +68,7 @@ static void dvfs_update(struct rq *rq, struct freq_domain *d, enum freq_reason r
 
 static void dvfs_start(struct sched *s, struct freq_domain *d, unsigned cpu, u64 now)
 {
+	debug_assert_locked(d);
 	(void)s, (void)cpu;
 	for (struct freq_cpu *f = d->cpus; f; f = f->next)
 		f->request = 0;

@@ -27,6 +27,7 @@ size_t sched_freq_size(unsigned nr_cpus)
 
 static void domain_init(struct freq_domain *d, const struct opp_type *type)
 {
+	SCHED_DEBUG_ASSERT(type->nr_opps);
 	d->lock.rank = HOST_RANK_LEAF;
 	d->type = type;
 	d->opp = d->fastest = type->nr_opps - 1;
@@ -85,6 +86,8 @@ void freq_cpu_starts(struct rq *rq)
 	struct freq_cpu *f = rq->freq;
 	struct freq_domain *d = f->domain;
 
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(!f->busy);
 	host_lock(&d->lock);
 	if (!d->started) {
 		d->since = rq->clock;
@@ -115,6 +118,7 @@ void freq_cpu_idles(struct rq *rq)
 {
 	struct freq_cpu *f = rq->freq;
 
+	debug_assert_locked(rq);
 	if (!f->busy)
 		return;
 	freq_time(rq);
@@ -139,6 +143,7 @@ void freq_cpu_works(struct rq *rq)
 {
 	struct freq_cpu *f = rq->freq;
 
+	debug_assert_locked(rq);
 	if (f->busy)
 		return;
 	freq_time(rq);
@@ -159,6 +164,7 @@ void freq_update(struct rq *rq, enum freq_reason reason)
 {
 	struct freq_domain *d = rq->freq->domain;
 
+	debug_assert_locked(rq);
 	if (reason == FREQ_TICK && rq->uneven) {
 		fit_note(rq);
 		overutilized_note(rq, rq->curr);
@@ -180,6 +186,7 @@ void freq_task_enters(struct rq *rq, struct task *t, unsigned flags)
 
 void freq_task_leaves(struct rq *rq, struct task *t, unsigned flags)
 {
+	debug_assert_locked(rq);
 	/* A sleeper that was still queued left when it fell asleep. */
 	if (flags & DEQUEUE_DELAYED)
 		return;
@@ -231,6 +238,7 @@ static void set_limits(struct sched *s, struct freq_domain *d, u32 slowest, u32 
 {
 	u64 now = host_clock(cpu);
 
+	SCHED_DEBUG_ASSERT(slowest <= fastest && fastest < d->type->nr_opps);
 	host_lock(&d->lock);
 	d->slowest = slowest;
 	d->fastest = fastest;

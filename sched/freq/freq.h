@@ -135,6 +135,7 @@ const struct governor *governor_find(const char *name);
 
 static inline const struct opp *freq_opp(const struct freq_domain *d)
 {
+	SCHED_DEBUG_ASSERT(d->opp < d->type->nr_opps);
 	return &d->type->opp[READ_ONCE(d->opp)];
 }
 

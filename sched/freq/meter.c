@@ -24,6 +24,7 @@ static u32 power_of(const struct freq_domain *d, const struct freq_meter *m,
 
 static void add_busy(struct freq_domain *d, struct freq_meter *m, u64 ns)
 {
+	debug_assert_locked(d);
 	m->busy_ns[d->opp] += ns;
 	m->energy += ns * power_of(d, m, &freq_opp(d)->power);
 }
@@ -33,6 +34,7 @@ static void add_idle(struct freq_domain *d, struct freq_meter *m, u64 from, u64 
 {
 	const struct opp_type *type = d->type;
 
+	SCHED_DEBUG_ASSERT(from <= to);
 	for (u32 i = 0; i < type->nr_idle; i++) {
 		u64 begin = max(from, type->idle[i].after_us * NS_PER_US), end = to;
 		bool last = i + 1 == type->nr_idle;
@@ -49,6 +51,7 @@ static void add_idle(struct freq_domain *d, struct freq_meter *m, u64 from, u64 
 /* Clocks of a domain's CPUs disagree a little: time that is past already counts once. */
 static void meter_up(struct freq_domain *d, struct freq_meter *m, u64 now)
 {
+	debug_assert_locked(d);
 	if (!time_before(m->since, now))
 		return;
 	if (m->busy)
@@ -87,6 +90,7 @@ static void copy_times(const struct freq_meter *m, u64 *busy_ns, u64 *idle_ns)
 /* How long @d was at each point, up to @now; nothing before its first CPU came. */
 static void copy_points(const struct freq_domain *d, u64 now, u64 *at_ns)
 {
+	debug_assert_locked(d);
 	for (u32 i = 0; i < OPP_MAX; i++)
 		at_ns[i] = d->at_ns[i];
 	if (d->started)

@@ -24,6 +24,7 @@ static u64 busy_ns(const struct freq_cpu *f)
 /* A sample begins. */
 static void begin(struct freq_domain *d, u64 now)
 {
+	debug_assert_locked(d);
 	d->sampled_at = now;
 	for (struct freq_cpu *f = d->cpus; f; f = f->next)
 		f->sampled_busy_ns = busy_ns(f);
@@ -34,6 +35,7 @@ static u64 load_of(const struct freq_domain *d, u64 now)
 {
 	u64 most = 0;
 
+	SCHED_DEBUG_ASSERT(time_before(d->sampled_at, now));
 	for (const struct freq_cpu *f = d->cpus; f; f = f->next)
 		most = max(most, busy_ns(f) - f->sampled_busy_ns);
 	return min(100 * most / (now - d->sampled_at), 100ull);

@@ -65,6 +65,7 @@ static void schedutil_update(struct rq *rq, struct freq_domain *d, enum freq_rea
 
 static void schedutil_start(struct sched *s, struct freq_domain *d, unsigned cpu, u64 now)
 {
+	debug_assert_locked(d);
 	(void)s, (void)cpu;
 	d->throttled_until = now;
 }

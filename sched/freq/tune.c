@@ -32,6 +32,7 @@ static void choose_boost(struct rq *rq)
 {
 	u8 boost = most_boost(rq);
 
+	debug_assert_locked(rq);
 	if (boost == rq->freq->boost)
 		return;
 	rq->freq->boost = boost;
@@ -47,6 +48,7 @@ static void group_turns(struct rq *rq, unsigned group)
 
 void tune_enter(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t->tune_group < SCHED_TUNE_GROUPS);
 	debug_assert_locked(rq);
 	if (!rq->freq->nr_tuned[t->tune_group]++)
 		group_turns(rq, t->tune_group);
@@ -54,6 +56,7 @@ void tune_enter(struct rq *rq, struct task *t)
 
 void tune_leave(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	SCHED_ASSERT(rq->freq->nr_tuned[t->tune_group]);
 	if (!--rq->freq->nr_tuned[t->tune_group])
 		group_turns(rq, t->tune_group);

@@ -89,6 +89,7 @@ static void update_score(const struct burst_params *params, struct entity *e)
 	struct burst *b = burst_entity(e);
 	unsigned applied;
 
+	debug_assert_locked(e->queue->rq);
 	b->worst = max(b->past, penalty_of(params, b->time));
 	b->score = (u8)score_of(params, t, b->worst);
 	applied = share_of_score(params, t);

@@ -87,6 +87,7 @@ static void bore_cfs_fork(struct sched *s, struct task *parent, struct task *chi
 		.nr_looks = BURST_LOOKS,
 	};
 
+	SCHED_DEBUG_ASSERT(host_lock_held(&s->family_lock));
 	(void)flags;
 	child->fair.policy = &bore_cfs_policy;
 	if (parent->fair.policy == &bore_cfs_policy)
@@ -134,6 +135,7 @@ static u64 virtual_time(const struct rq *rq, struct entity *e, u64 ns)
 
 static void bore_cfs_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
+	SCHED_DEBUG_ASSERT(e == q->curr);
 	burst_entity(e)->time += delta;
 	burst_entity(e)->worst = max(burst_entity(e)->worst, burst_entity(e)->time);
 	update_score(q->rq, e);

@@ -65,6 +65,7 @@ u64 burst_of_children(struct burst_survey *survey, struct task *t)
 	struct sample sample = { 0 };
 	struct task *child;
 
+	SCHED_DEBUG_ASSERT(t->family.leader == t);
 	if (fresh(survey, cache))
 		return cache->value;
 	list_for_each(child, &t->family.children, family.sibling) {
@@ -83,6 +84,7 @@ u64 burst_of_threads(struct burst_survey *survey, struct task *t)
 	struct sample sample = { 0 };
 	struct task *thread;
 
+	SCHED_DEBUG_ASSERT(t->family.leader == t);
 	if (fresh(survey, cache))
 		return cache->value;
 	if (!t->family.ended)
@@ -134,6 +136,7 @@ static bool descend(struct burst_survey *survey, struct level *level, bool deepe
 	struct task *child = list_entry(level->next, struct task, family.sibling);
 	const struct burst_cache *cache;
 
+	SCHED_DEBUG_ASSERT(survey->nr_looks);
 	level->next = level->next->next;
 	survey->nr_looks--;
 	child = skip_only_children(survey, child);

@@ -12,6 +12,7 @@
 
 void cfs_forget_buddy(struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(cfs_nominated(e->queue, e) || cfs_queue(e->queue)->skip == e);
 	for (struct entity *up = e; up && cfs_queue(up->queue)->next == up; up = parent_of(up))
 		cfs_queue(up->queue)->next = NULL;
 	for (struct entity *up = e; up && cfs_queue(up->queue)->last == up; up = parent_of(up))
@@ -27,6 +28,7 @@ bool cfs_is_crowded(const struct fair_queue *q)
 
 void cfs_nominate(struct fair_queue *q, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e->queued);
 	cfs_queue(q)->next = e;
 }
 
@@ -43,6 +45,7 @@ bool cfs_nominated(const struct fair_queue *q, const struct entity *e)
 
 void cfs_yield(struct fair_queue *q, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e == q->curr);
 	if (q->rq->nr_running == 1)
 		return;
 	forget_buddy(q, e);

@@ -140,6 +140,7 @@ static inline void update_min_vruntime(struct fair_queue *q, const struct entity
 
 void cfs_charge_virtual(struct fair_queue *q, struct entity *e, u64 vdelta)
 {
+	SCHED_DEBUG_ASSERT(e == q->curr);
 	e->vruntime += vdelta;
 	update_min_vruntime(q, NULL);
 }
@@ -164,6 +165,7 @@ bool cfs_tick_expired(struct fair_queue *q, struct entity *e)
 	u64 slice = q->policy->slice(q, e);
 	u64 ran = e->sum_exec - e->prev_sum_exec;
 
+	SCHED_DEBUG_ASSERT(e == q->curr && queue_first(q));
 	if (ran > slice) {
 		forget_buddy(q, e);
 		return true;
@@ -244,6 +246,7 @@ struct entity *cfs_pick_by(struct fair_queue *q, struct entity *curr,
 {
 	struct entity *first = queue_first(q);
 
+	SCHED_DEBUG_ASSERT(!curr || curr == q->curr);
 	if (curr && !curr->queued)
 		curr = NULL;
 	if (curr && (!first || time_before(curr->vruntime, first->vruntime)))
@@ -262,6 +265,7 @@ struct entity *cfs_pick(struct fair_queue *q)
 bool cfs_preempts_by(struct fair_queue *q, struct entity *curr, struct entity *woken,
 		     cfs_granularity_fn *granularity)
 {
+	SCHED_DEBUG_ASSERT(woken->queued);
 	if (!leads(q, curr, woken, granularity))
 		return false;
 	fair_nominate(woken);

@@ -76,6 +76,8 @@ static void find_next_timer(struct rq *rq)
 
 static void start_timer(struct rq *rq, struct bandwidth_timer *timer, u64 at)
 {
+	debug_assert_locked(timer->pool);
+	SCHED_DEBUG_ASSERT(!timer->rq);
 	timer->at = at;
 	timer->rq = rq;
 	list_add_tail(&rq->bandwidth.timers, &timer->link);
@@ -86,6 +88,8 @@ static void stop_timer(struct bandwidth_timer *timer)
 {
 	struct rq *rq = timer->rq;
 
+	debug_assert_locked(timer->pool);
+	debug_assert_locked(rq);
 	list_del(&timer->link);
 	timer->rq = NULL;
 	find_next_timer(rq);
@@ -107,6 +111,7 @@ static bool fetch_locked(struct bandwidth *pool, struct fair_queue *q, s64 targe
 {
 	u64 asked = (u64)(target - q->remaining), amount = min(pool->runtime_ns, asked);
 
+	SCHED_DEBUG_ASSERT(target > q->remaining);
 	if (!pool->period.rq)
 		start_timer(q->rq, &pool->period, next_period(pool, q->rq->clock));
 	pool->runtime_ns -= amount;
@@ -129,6 +134,7 @@ static bool fetch(struct fair_queue *q, s64 target)
 
 void bandwidth_charge(struct fair_queue *q, u64 delta)
 {
+	SCHED_DEBUG_ASSERT(q->limited && q->owner);
 	q->remaining -= (s64)delta;
 	if (likely(q->remaining > 0) || q->throttled)
 		return;
@@ -142,6 +148,7 @@ static u64 take_back(struct bandwidth *pool, u64 amount)
 {
 	u64 taken = min(amount, most_ns(pool) - pool->runtime_ns);
 
+	SCHED_DEBUG_ASSERT(pool->runtime_ns <= most_ns(pool));
 	pool->runtime_ns += taken;
 	return taken;
 }
@@ -209,6 +216,7 @@ static void throttle(struct fair_queue *q)
 	struct entity *e = q->owner;
 	struct tally n = fair_seen_from_above(q, q->tasks);
 
+	SCHED_DEBUG_ASSERT(q->limited && !q->throttled && q->remaining <= 0);
 	if (!must_wait(q))
 		return;
 	q->pelt_stopped = pelt_now(q);
@@ -251,6 +259,7 @@ static void unthrottle(struct fair_queue *q, enum quota_rule rule)
 	struct tally n = fair_seen_from_above(q, q->tasks);
 	u64 throttled_ns = sub_floor0(rq->clock, q->throttled_at);
 
+	SCHED_DEBUG_ASSERT(q->throttled);
 	list_del(&q->throttled_link);
 	q->throttled = false;
 	q->pelt_skipped = pelt_now(q->owner->queue) - q->pelt_stopped;
@@ -358,7 +367,6 @@ static void refill(struct bandwidth *pool, u64 periods)
 	} while (periods && pool->runtime_ns < most_ns(pool));
 }
 
-/* pool.lock and that of the timer's runqueue held. */
 static void period_ends(struct bandwidth *pool, struct rq *rq)
 {
 	u64 periods = (rq->clock - pool->period.at) / pool->period_ns + 1;
@@ -366,6 +374,7 @@ static void period_ends(struct bandwidth *pool, struct rq *rq)
 	bool waiting = !list_empty(&pool->throttled);
 
 	debug_assert_locked(pool);
+	SCHED_DEBUG_ASSERT(pool->period.rq == rq);
 	if (pool->quota_ns == SCHED_QUOTA_NONE) {
 		stop_timer(&pool->period);
 		trace_pool(pool, rq, QUOTA_refill, GRANT_unlimited, before, 0);
@@ -564,7 +573,6 @@ void bandwidth_exit(struct fair_queue *q)
 		list_del(&q->throttled_link);
 }
 
-/* pool.lock held. */
 static void copy_stat(const struct bandwidth *pool, struct task_group_stat *out)
 {
 	SCHED_ASSERT(host_lock_held(&pool->lock));

@@ -113,11 +113,13 @@ static void fair_fork(struct sched *s, struct task *parent, struct task *child, 
 {
 	const struct fair_policy *policy = READ_ONCE(s->fair_policy);
 
+	SCHED_DEBUG_ASSERT(host_lock_held(&s->family_lock));
 	policy->fork(s, parent, child, flags);
 }
 
 static void fair_regroup(struct rq *rq, struct task *t, struct task_group *tg, bool runnable)
 {
+	debug_assert_locked(rq);
 	fair_quit(rq, t, runnable);
 	task_set_group(rq->s, t, tg);
 	if (t->state != TASK_NEW)

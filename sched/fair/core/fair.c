@@ -71,6 +71,7 @@ static struct tally tally_of(const struct task *t)
 /* Tasks below an idle group are idle to whoever looks from above. */
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n)
 {
+	SCHED_DEBUG_ASSERT(n.nr_idle <= n.nr);
 	if (q->idle)
 		n.nr_idle = n.nr;
 	return n;
@@ -78,6 +79,7 @@ struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n)
 
 static struct tally count(struct fair_queue *q, struct tally n, bool in)
 {
+	SCHED_DEBUG_ASSERT(in || q->tasks.nr >= n.nr);
 	q->tasks.nr += in ? n.nr : 0 - n.nr;
 	q->tasks.nr_idle += in ? n.nr_idle : 0 - n.nr_idle;
 	return fair_seen_from_above(q, n);
@@ -161,6 +163,7 @@ __attribute__((flatten)) void fair_enqueue(struct rq *rq, struct task *t, unsign
 {
 	struct fair_queue *q = t->fair.queue;
 
+	SCHED_DEBUG_ASSERT(t->fair.queued == !!(flags & ENQUEUE_DELAYED));
 	if (unlikely(flags & ENQUEUE_DELAYED)) {
 		queue_requeue(q, &t->fair, flags);
 		list_del(&t->link);
@@ -177,6 +180,7 @@ __attribute__((flatten)) bool fair_dequeue(struct rq *rq, struct task *t, unsign
 {
 	bool left;
 
+	SCHED_DEBUG_ASSERT(t->fair.queued);
 	fair_charge(rq);
 	left = queue_leave(t->fair.queue, &t->fair, flags);
 	list_del(&t->link);
@@ -217,7 +221,8 @@ void fair_migrate(struct rq *rq, struct task *t)
 	struct entity *e = &t->fair;
 	struct fair_queue *q = e->queue;
 
-	(void)rq;
+	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(!e->queued);
 	adopt(q, e, true);
 	q->hooks->leave(q, e, QUEUE_MIGRATING);
 	update_averages(e);
@@ -251,6 +256,7 @@ struct task *fair_pick(struct rq *rq)
 	struct fair_queue *q = &rq->fair;
 	struct entity *e;
 
+	SCHED_DEBUG_ASSERT(q->nr_running);
 	if (unlikely(q->curr && q->curr->own_queue))
 		bandwidth_check_running(rq);
 	while (likely((e = q->hooks->pick(q)))) {
@@ -284,6 +290,7 @@ void fair_start_turn(struct rq *rq, struct task *t)
 	struct entity *e = &t->fair;
 	u64 turn = e->queue->policy->turn(rq, e);
 
+	SCHED_DEBUG_ASSERT(e->queue->curr == e);
 	if (turn | rq->hrtick_at)
 		set_hrtick(rq, turn ? rq->clock + turn : 0);
 }
@@ -342,6 +349,7 @@ void fair_set_next(struct rq *rq, struct task *t)
 static inline __attribute__((always_inline)) void
 exchange_siblings(struct fair_queue *q, struct entity *prev, struct entity *next)
 {
+	SCHED_DEBUG_ASSERT(next->queued);
 	/* First out, then in: the tree is small while it is worked on. */
 	queue_take(q, next);
 	queue_stop(q, prev);
@@ -382,6 +390,7 @@ void fair_exchange(struct rq *rq, struct task *prev, struct task *next)
 
 void fair_tick(struct rq *rq, struct task *t)
 {
+	SCHED_DEBUG_ASSERT(t == rq->curr);
 	fair_charge(rq);
 	for (struct entity *e = &t->fair; e; e = parent_of(e)) {
 		struct fair_queue *q = e->queue;
@@ -413,6 +422,7 @@ bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 	/* As 6.1 has it; 6.12 looks at the branches of the two before it looks at the tasks. */
 	bool tasks_first = curr->queue == e->queue || !e->queue->policy->groups_first;
 
+	SCHED_DEBUG_ASSERT(rq->curr->class == woken->class);
 	if (queue_is_hidden(e->queue))
 		return false;
 	if (unlikely(feature(rq->s, FEATURE_NEXT_BUDDY)) && !(flags & SELECT_FORK) &&
@@ -447,6 +457,8 @@ void fair_arrive(struct task *t, bool runnable)
 	struct fair_queue *q = e->queue;
 	struct load_weight load;
 
+	debug_assert_locked(q->rq);
+	SCHED_DEBUG_ASSERT(!e->queued);
 	adopt(q, e, false);
 	load = q->policy->weight(t);
 	if (load.weight != e->load.weight)
@@ -463,6 +475,7 @@ void fair_join(struct rq *rq, struct task *t, bool runnable)
 	struct entity *e = &t->fair;
 	struct fair_queue *q = e->queue;
 
+	debug_assert_locked(rq);
 	if (t->state == TASK_NEW) {
 		fair_charge(rq);
 		pelt_init(e);
@@ -479,7 +492,7 @@ void fair_quit(struct rq *rq, struct task *t, bool runnable)
 	struct entity *e = &t->fair;
 	struct fair_queue *q = e->queue;
 
-	(void)rq;
+	debug_assert_locked(rq);
 	if (t->state == TASK_NEW)
 		return;
 	adopt(q, e, !runnable);
@@ -500,6 +513,7 @@ void fair_reweight(struct entity *e, struct load_weight load)
 	bool follow = e->policy == q->policy;
 	bool moves = follow && q->policy->moved_by_weight && e->queued && e != q->curr;
 
+	SCHED_DEBUG_ASSERT(load.weight);
 	/* In other terms now than the rest: it stays foreign even if its policy comes back. */
 	if (unlikely(e->policy != q->policy))
 		e->policy = NULL;
@@ -524,6 +538,7 @@ void fair_reweight(struct entity *e, struct load_weight load)
 
 void fair_retune(struct rq *rq, struct task *t, int old_prio)
 {
+	debug_assert_locked(rq);
 	if (rq->fair.nr_running == 1)
 		return;
 	if (!task_running(rq, t))

@@ -102,6 +102,7 @@ static inline struct group_cpu *group_cpu_of(struct entity *e)
 /* Is @e, a group's, still queued though its queue is empty? It owes time. */
 static inline bool group_is_delayed(const struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e->own_queue);
 	return e->queued && !e->own_queue->nr_running;
 }
 
@@ -127,6 +128,7 @@ static inline void wait_no_more(struct entity *e)
 /* Tell the policy that the number of runnable members of the group of @e changes or matters. */
 static inline void group_note_demand(struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e->own_queue);
 	e->own_queue->policy->demand(e);
 }
 
@@ -188,6 +190,7 @@ static inline void group_update(struct entity *e)
 /* The root's queue @q got its first entity, or lost its last. */
 static inline void fair_set_active(struct fair_queue *q, bool active)
 {
+	SCHED_DEBUG_ASSERT(!q->owner);
 	class_set_active(q->rq, CLASS_fair, active);
 	if (unlikely(q->limited))
 		(active ? q->rq->s->server->start : q->rq->s->server->stop)(q->rq);
@@ -196,6 +199,7 @@ static inline void fair_set_active(struct fair_queue *q, bool active)
 /* Charge @delta ns to what limits @q: its group's quota, or for the root's the fair server. */
 static inline void fair_charge_limit(struct fair_queue *q, u64 delta)
 {
+	SCHED_DEBUG_ASSERT(q->limited);
 	if (q->owner)
 		bandwidth_charge(q, delta);
 	else

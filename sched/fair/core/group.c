@@ -44,6 +44,7 @@ static void contribute(struct fair_queue *q)
 	s64 delta = (s64)(q->avg.load_avg - q->load_contrib);
 	u64 change = delta < 0 ? 0 - (u64)delta : (u64)delta;
 
+	debug_assert_locked(q->rq);
 	if (change <= q->load_contrib / 64 || time_before(q->rq->clock, q->load_due) ||
 	    unlikely(!q->rq->online))
 		return;
@@ -271,6 +272,7 @@ static u64 waited_on(const struct group_cpu *part)
 	const struct entity *e = &part->entity;
 	u64 queued = part->queued_ns;
 
+	debug_assert_locked(e->queue->rq);
 	if (e->queued && !group_is_delayed(e))
 		queued += e->queue->rq->clock - part->queued_at;
 	return sub_floor0(queued, e->sum_exec);
@@ -303,6 +305,7 @@ void task_group_stat(struct sched *s, struct task_group *tg, struct task_group_s
 /* Share of a CPU, as a fraction of 2^20; none is more than any. */
 static u64 ratio(u64 quota_ns, u64 period_ns)
 {
+	SCHED_DEBUG_ASSERT(period_ns >= NS_PER_US);
 	return quota_ns == SCHED_QUOTA_NONE
 		       ? SCHED_QUOTA_NONE
 		       : (quota_ns / NS_PER_US << 20) / (period_ns / NS_PER_US);

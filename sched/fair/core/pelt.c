@@ -69,6 +69,7 @@ void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 run
 	u64 contrib = decay(PELT_PERIOD - p->period_contrib, periods) +
 		      (SUM_MAX - decay(SUM_MAX, periods) - PELT_PERIOD) + rest;
 
+	SCHED_DEBUG_ASSERT(total >= PELT_PERIOD);
 	p->period_contrib = (u32)rest;
 	p->load_sum = decay(p->load_sum, periods) + load * contrib;
 	p->runnable_sum = decay(p->runnable_sum, periods) + (runnable * contrib << 10);
@@ -152,6 +153,8 @@ void pelt_attach(struct fair_queue *q, struct entity *e)
 	u64 divider = divider_of(&q->avg), weight = weight_down(e->load.weight);
 	struct pelt *p = &e->avg;
 
+	debug_assert_locked(q->rq);
+	SCHED_DEBUG_ASSERT(!p->last_update);
 	p->last_update = q->avg.last_update;
 	p->period_contrib = q->avg.period_contrib;
 	p->util_sum = (u32)(p->util_avg * divider);
@@ -179,6 +182,7 @@ void pelt_detach(struct fair_queue *q, struct entity *e)
 	struct pelt *p = &e->avg, *sum = &q->avg;
 	u64 util_sum = sum->util_sum;
 
+	debug_assert_locked(q->rq);
 	subtract(&sum->load_avg, p->load_avg, &sum->load_sum,
 		 p->load_sum * weight_down(e->load.weight));
 	subtract(&sum->runnable_avg, p->runnable_avg, &sum->runnable_sum, p->runnable_sum);
@@ -234,6 +238,7 @@ void pelt_follow(struct entity *e)
 	u64 divider = divider_of(p), weight = weight_down(e->load.weight);
 	u64 util_sum = sum->util_sum;
 
+	SCHED_DEBUG_ASSERT(gq);
 	p->util_avg = gq->avg.util_avg;
 	p->util_sum = (u32)(p->util_avg * divider);
 	p->runnable_avg = gq->avg.runnable_avg;

@@ -30,6 +30,7 @@ static inline void pelt_age(struct pelt *p, u64 now, bool told, const struct ent
 	s64 delta = (s64)(now - p->last_update);
 	u64 units = (u64)delta >> 10;
 
+	SCHED_DEBUG_ASSERT(p->period_contrib < PELT_PERIOD);
 	if (unlikely(delta < 0)) {
 		/* This CPU's clock is behind the one it was updated with last. */
 		p->last_update = now;

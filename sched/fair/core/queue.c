@@ -14,6 +14,7 @@
 
 void fair_queue_adopt(struct fair_queue *q, const struct fair_policy *policy)
 {
+	SCHED_DEBUG_ASSERT(!q->nr_running);
 	q->policy = policy;
 	if (q == &q->rq->fair)
 		q->limited = policy_has(policy, TRAIT_FAIR_SERVER);
@@ -35,6 +36,7 @@ void fair_queue_init(struct fair_queue *q, struct rq *rq)
 
 void queue_begin_anew(struct fair_queue *q, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(!e->queued);
 	memset(e->policy_state, 0, sizeof(e->policy_state));
 	q->policy->reset(e);
 }
@@ -54,6 +56,7 @@ void queue_pass(struct entity *e)
 {
 	struct fair_queue *q = e->queue;
 
+	SCHED_DEBUG_ASSERT(e->queued);
 	update_averages(e);
 	group_update(e);
 	q->policy->pass(q, e);
@@ -61,6 +64,8 @@ void queue_pass(struct entity *e)
 
 void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 {
+	debug_assert_locked(q->rq);
+	SCHED_DEBUG_ASSERT(!e->queued);
 	adopt(q, e, (flags & ENQUEUE_WAKEUP) && !(flags & ENQUEUE_MIGRATED));
 	group_update(e);
 	q->hooks->place(q, e, flags);
@@ -84,6 +89,8 @@ void queue_enter(struct fair_queue *q, struct entity *e, unsigned flags)
 
 bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
+	debug_assert_locked(q->rq);
+	SCHED_DEBUG_ASSERT(e->queued);
 	update_averages(e);
 	if (!(flags & DEQUEUE_DELAYED))
 		wait_no_more(e);
@@ -104,6 +111,7 @@ bool queue_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 
 void queue_requeue(struct fair_queue *q, struct entity *e, unsigned flags)
 {
+	SCHED_DEBUG_ASSERT(e->queued);
 	update_averages(e);
 	begin_to_wait(e);
 	timeline_erase(q, e);

@@ -29,12 +29,14 @@ static inline void queue_charge(struct fair_queue *q, struct entity *e)
 /* @e leaves the timeline to run. */
 static inline void queue_take(struct fair_queue *q, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e->queued && e != q->curr);
 	queue_erase(q, e);
 	pelt_update_queued(q, e, false);
 }
 
 static inline void queue_run(struct fair_queue *q, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(!q->curr);
 	q->curr = e;
 	e->exec_start = q->rq->clock;
 	e->prev_sum_exec = e->sum_exec;

@@ -16,6 +16,7 @@ const char *sched_fair_current(const struct sched *s)
 /* @e is not queued, and still in the terms of the policy it was queued under. */
 static u64 progress_of(const struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e->policy && !e->queued);
 	return e->policy->progress(e->queue, e);
 }
 

@@ -28,6 +28,7 @@ static inline void load_add(struct load_weight *load, u64 weight)
 
 static inline void load_sub(struct load_weight *load, u64 weight)
 {
+	SCHED_DEBUG_ASSERT(load->weight >= weight);
 	load->weight -= weight;
 	load->inverse = 0;
 }

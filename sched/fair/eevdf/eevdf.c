@@ -63,6 +63,7 @@ void eevdf_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
 	u64 v = calc_delta_fair(delta, e);
 
+	SCHED_DEBUG_ASSERT(e == q->curr);
 	/* It blocked, and still stands on its stack while its CPU looks for work. */
 	if (unlikely(!e->queued))
 		return;
@@ -256,6 +257,7 @@ bool eevdf_preempts(struct fair_queue *q, struct entity *curr, struct entity *wo
 
 void eevdf_nominate(struct fair_queue *q, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e->queued);
 	eevdf_queue(q)->next = e;
 }
 
@@ -266,6 +268,7 @@ bool eevdf_nominated(const struct fair_queue *q, const struct entity *e)
 
 void eevdf_yield(struct fair_queue *q, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e == q->curr);
 	if (q->rq->nr_running == 1)
 		return;
 	forget_buddy(q, e);

@@ -55,6 +55,7 @@ static void sums_add(struct fair_queue *q, u64 vruntime, u64 w)
 
 static void sums_sub(struct fair_queue *q, u64 vruntime, u64 w)
 {
+	SCHED_DEBUG_ASSERT(eevdf_queue(q)->sum_weight >= w);
 	eevdf_queue(q)->sum_key -= (s128)(s64)(vruntime - eevdf_queue(q)->v0) * (s64)w;
 	eevdf_queue(q)->sum_weight -= w;
 }
@@ -108,6 +109,7 @@ s64 eevdf_lag(struct fair_queue *q, struct entity *e)
 {
 	s64 limit = eevdf_lag_limit(q, e), lag = (s64)(eevdf_now(q) - e->vruntime);
 
+	SCHED_DEBUG_ASSERT(e->queued);
 	return max(-limit, min(limit, lag));
 }
 
@@ -125,6 +127,7 @@ s64 eevdf_inflated_lag(const struct fair_queue *q, const struct entity *e)
 /* Off the queue, lag and the rest of a request are just durations in virtual time. */
 static void rescale(struct eevdf_entity *ee, u64 old, u64 new)
 {
+	SCHED_DEBUG_ASSERT(new);
 	ee->vlag = mul_div_signed(ee->vlag, old, new);
 	if (ee->relative)
 		ee->deadline = (u64)mul_div_signed((s64)ee->deadline, old, new);

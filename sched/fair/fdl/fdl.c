@@ -34,11 +34,13 @@
 
 static u32 nr_normal(const struct fair_queue *q)
 {
+	SCHED_DEBUG_ASSERT(q->nr_running >= fdl_queue(q)->nr);
 	return q->nr_running - fdl_queue(q)->nr;
 }
 
 static void start_container(struct fair_queue *q)
 {
+	SCHED_DEBUG_ASSERT(!fdl_queue(q)->container);
 	fdl_queue(q)->container = fdl_some(fdl_now(q) + tunables_of(q)->default_fair_dl);
 }
 
@@ -201,6 +203,7 @@ static struct entity *first_by_deadline(const struct fair_queue *q)
 /* Is the container's turn before that of @first? */
 static bool container_is_first(const struct fair_queue *q, const struct entity *first)
 {
+	SCHED_DEBUG_ASSERT(first);
 	return fdl_queue(q)->container && time_before(fdl_queue(q)->container, first->due);
 }
 

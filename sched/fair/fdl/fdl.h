@@ -57,6 +57,7 @@ static inline u64 fdl_now(const struct fair_queue *q)
 
 static inline struct fdl_cpu *fdl_of(const struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e->own_queue);
 	return &fdl_queue(e->own_queue)->part;
 }
 

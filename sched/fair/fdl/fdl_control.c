@@ -57,6 +57,7 @@ static void update_averages_of(const struct tunables *tn, struct fdl_group *fdl,
 	u64 usage = mul_div(fdl->usage_ns, tn->control_loop_interval, elapsed);
 	u64 demand = mul_div(fdl->demand_ns, tn->control_loop_interval, elapsed);
 
+	SCHED_DEBUG_ASSERT(elapsed);
 	fdl->avg_usage = average(fdl->avg_usage, usage, tn->avg_usage_alpha);
 	fdl->avg_wait = average(fdl->avg_wait, sub_floor0(demand, usage), tn->avg_wait_alpha);
 }
@@ -86,6 +87,7 @@ u64 fdl_next_shares(const struct tunables *tn, const struct fdl_input *in)
 	u64 part = in->usage * 1024 / in->target;
 	bool waits = in->usage && in->wait > in->usage * tn->target_wait_fraction >> 10;
 
+	SCHED_DEBUG_ASSERT(in->target);
 	if (!in->parent_increased && part < 1024) {
 		if (waits && shares < most)
 			shares += (most - shares) * (1024 - part) * 100 >> 20;

@@ -23,6 +23,8 @@
 /* One more, or one less, of the groups below @q has deadlines there. */
 static void count_group(struct fair_queue *q, bool more)
 {
+	debug_assert_locked(q->rq);
+	SCHED_DEBUG_ASSERT(more || fdl_queue(q)->nr_groups);
 	fdl_queue(q)->nr_groups += more ? 1 : 0u - 1;
 	if (!fdl_queue(q)->nr_groups)
 		fdl_queue(q)->container = 0;

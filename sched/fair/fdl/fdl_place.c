@@ -26,6 +26,7 @@ static u64 deadline_of(const struct task *t)
 {
 	const struct task_group *tg = t->group;
 
+	SCHED_DEBUG_ASSERT(tg);
 	while (tg->parent)
 		tg = tg->parent;
 	return READ_ONCE(fdl_group(tg)->wakeup_ns) ?: READ_ONCE(fdl_group(tg)->rr_ns);

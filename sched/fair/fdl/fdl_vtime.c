@@ -30,6 +30,7 @@ static unsigned halvings(u64 ahead, u64 period)
 {
 	unsigned n = 0;
 
+	SCHED_DEBUG_ASSERT(period);
 	while (ahead >> n > period)
 		n++;
 	return n;
@@ -64,6 +65,7 @@ static void miss(struct fair_queue *q, struct entity *e, u64 deadline, u64 perio
 	struct entity *first = queue_earliest(q);
 	u64 v = fdl_now(q), shortest = period, back;
 
+	SCHED_DEBUG_ASSERT(time_before(deadline, fdl_now(q)));
 	if (first)
 		deadline = time_min(deadline, first->due);
 	if (e->due && fdl_queue(q)->container)
