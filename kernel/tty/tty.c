@@ -94,6 +94,14 @@ static long check_background(struct tty *t, int sig)
 	return -ERESTARTSYS;
 }
 
+/* @t, or none (NULL), is the running process's terminal: others read that under proc_tree_lock. */
+static void set_own_tty(struct tty *t)
+{
+	spin_lock(&proc_tree_lock);
+	current->proc->tty = t;
+	spin_unlock(&proc_tree_lock);
+}
+
 /* Make @t the controlling terminal of the current session leader. */
 static void take_control(struct tty *t)
 {
@@ -102,7 +110,7 @@ static void take_control(struct tty *t)
 	assert(mutex_is_held(&t->lock));
 	t->sid = p->sid;
 	t->pgrp = p->pgid;
-	p->tty = t;
+	set_own_tty(t);
 }
 
 static long set_controlling(struct tty *t)
@@ -423,7 +431,7 @@ static long tty_ioctl(struct file *f, unsigned cmd, u64 arg)
 			return -ENOTTY;
 		if (p->pid == p->sid)
 			tty_leave_session(p);
-		p->tty = NULL;
+		set_own_tty(NULL);
 		return 0;
 	case TIOCGPGRP:
 		return p->tty == t ? give(arg, &t->pgrp, sizeof(t->pgrp)) : -ENOTTY;
