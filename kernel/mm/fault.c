@@ -28,6 +28,7 @@
 
 static enum fault map_page(struct mm *mm, u64 page, u64 pa, unsigned prot)
 {
+	assert_mm_held(mm);
 	if (arch_pt_map(mm->pt_root, page, pa, prot | PT_USER)) {
 		page_put(pa);
 		return FAULT_OOM;
@@ -59,6 +60,7 @@ static u64 copy_frame(u64 src)
  */
 static u64 file_page(const struct vma *v, u64 page)
 {
+	debug_assert(v->file);
 	return v->file->ops->map_page(v->file, v->offset + (page - v->start));
 }
 
@@ -117,6 +119,7 @@ static enum fault fault_cow(struct mm *mm, const struct vma *v, u64 page, u64 ol
 {
 	u64 pa = page_refs(old) == 1 ? old : copy_frame(old);
 
+	debug_assert(page_refs(old));
 	assert_mm_held(mm);
 	if (!pa)
 		return FAULT_OOM;

@@ -71,6 +71,7 @@ void mm_zap(struct mm *mm, u64 start, u64 end)
 {
 	struct zap z = { .mm = mm };
 
+	debug_assert(start <= end);
 	assert_mm_held(mm);
 	arch_pt_walk(mm->pt_root, start, end, zap_one, &z);
 	zap_finish(&z);
@@ -84,6 +85,7 @@ static int cut(struct mm *mm, u64 start, u64 end)
 	struct vma *v = vma_find(mm, start);
 	int err = 0;
 
+	debug_assert(start < end);
 	assert_mm_held(mm);
 	if (v && v->start < start)
 		err = vma_split(mm, v, start);

@@ -43,7 +43,7 @@ u64 page_nr_free(void);
 
 /*
  * Frames that live as long as their first one, like the tables of an address space: allocate a
- * zeroed one into the chain of @first (any frame with one reference starts a chain); free the whole
+ * zeroed one into the chain of @first (any frame that nobody shares starts a chain); free the whole
  * chain. The owner serialises.
  */
 u64 page_chain_alloc(u64 first);
@@ -152,7 +152,7 @@ void mm_unmap_behind(const struct inode *i, u64 size);
  * sleep.
  */
 size_t mm_access(struct mm *mm, u64 addr, void *buf, size_t n, bool write);
-/* Physical address behind a user word of the current mm, faulted in; 0: -EFAULT. */
+/* Physical address behind a user word of @mm, faulted in; 0: -EFAULT. */
 u64 mm_user_page(struct mm *mm, u64 addr, bool write);
 /*
  * The physical page of @addr, faulted in and with a reference, if the mapping is MAP_SHARED:

@@ -61,11 +61,13 @@ s64 oom_score(struct proc *p)
 
 static bool is_dying(const struct proc *p)
 {
+	debug_assert(spin_is_held(&proc_tree_lock));
 	return p->group_exit || READ_ONCE(p->pending.set) & SIGMASK(SIGKILL);
 }
 
 static struct account *user_of(const struct proc *p)
 {
+	debug_assert(spin_is_held(&proc_tree_lock));
 	return p->leader->account;
 }
 

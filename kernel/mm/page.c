@@ -54,6 +54,7 @@ static void push_block(u64 nr, unsigned order)
 {
 	struct frame *f = &frames[nr];
 
+	debug_assert(nr < nr_frames);
 	debug_assert(spin_is_held(&buddy.lock));
 	f->kind = FRAME_FREE;
 	f->order = (u8)order;
@@ -62,6 +63,7 @@ static void push_block(u64 nr, unsigned order)
 
 static void free_block(u64 nr, unsigned order)
 {
+	debug_assert(order < NR_ORDERS);
 	debug_assert(spin_is_held(&buddy.lock));
 	buddy.nr_free += BIT(order);
 	for (; order < NR_ORDERS - 1; order++) {
@@ -201,6 +203,7 @@ u64 page_alloc_zeroed(void)
 
 void page_get(u64 pa)
 {
+	debug_assert(page_refs(pa));
 	__atomic_fetch_add(&frame_of(pa)->refs, 1, __ATOMIC_RELAXED);
 }
 
@@ -248,6 +251,7 @@ u64 page_chain_alloc(u64 first)
 	u64 pa = page_alloc_zeroed();
 	struct frame *f = frame_of(first);
 
+	debug_assert(f->refs <= 1);
 	if (pa) {
 		f->nr_chained = page_chain_length(first);
 		frame_of(pa)->free = f->free;

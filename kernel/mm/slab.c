@@ -45,6 +45,7 @@ static struct frame *slab_of(void *object)
 {
 	u64 pa = virt_to_phys(object);
 
+	debug_assert(frame_of(pa)->kind == FRAME_SLAB);
 	return frame_of(ALIGN_DOWN(pa, PAGE_SIZE << frame_of(pa)->order));
 }
 
@@ -81,6 +82,7 @@ static struct frame *slab_create(struct kmem_cache *c)
 
 static void slab_destroy(struct kmem_cache *c, struct frame *slab)
 {
+	debug_assert(!slab->refs);
 	debug_assert(spin_is_held(&c->lock));
 	list_del(&slab->link);
 	c->nr_slabs--;
@@ -114,6 +116,7 @@ static void slab_return(struct kmem_cache *c, void *object)
 {
 	struct frame *slab = slab_of(object);
 
+	debug_assert(slab->refs);
 	debug_assert(spin_is_held(&c->lock));
 	if (!slab->free)
 		list_add_head(&c->partial, &slab->link);
@@ -182,6 +185,7 @@ static void give_back(struct kmem_cache *c, void *object)
 	unsigned long flags = arch_irq_save();
 	struct cpu_lists *l = &cpu_lists[arch_cpu_id()];
 
+	debug_assert(&kmem_caches[slab_of(object)->cache] == c);
 	*(void **)object = l->of[c->id].head;
 	l->of[c->id].head = object;
 	if (++l->of[c->id].nr > 2 * c->batch)
@@ -211,6 +215,7 @@ void kmem_cache_free(struct kmem_cache *c, void *object)
  */
 struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
 {
+	debug_assert(align && !(align & (align - 1)));
 	assert(nr_caches < NR_CACHES);
 	struct kmem_cache *c = &kmem_caches[nr_caches];
 
@@ -258,6 +263,7 @@ static void *alloc_large(size_t size)
 	unsigned order = order_of(size);
 	u64 pa = page_alloc(order);
 
+	debug_assert(size > LARGEST);
 	if (!pa)
 		return NULL;
 	frame_of(pa)->kind = FRAME_LARGE;

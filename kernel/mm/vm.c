@@ -134,6 +134,7 @@ static u64 resident_pages(struct mm *mm, const struct vma *v)
 {
 	u64 nr = 0;
 
+	assert_mm_held(mm);
 	arch_pt_walk(mm->pt_root, v->start, v->end, count_page, &nr);
 	return nr;
 }
@@ -143,6 +144,7 @@ static int fork_vma(struct mm *dst, struct mm *src, const struct vma *v, u64 *ab
 {
 	struct vma *copy = v->flags & VMA_DONTFORK ? NULL : vma_copy(v);
 
+	assert_mm_held(src);
 	if (v->flags & (VMA_DONTFORK | VMA_WIPEONFORK))
 		*absent += resident_pages(src, v);
 	if (v->flags & VMA_DONTFORK)
@@ -359,6 +361,7 @@ static void print_vma(struct text *t, const struct mm *mm, const struct vma *v)
 	u32 dev = file ? file->inode->sb->dev : 0;
 	const char *name = vma_name(mm, v, path, sizeof(path));
 
+	assert_mm_held(mm);
 	text_add(t, "%08lx-%08lx %c%c%c%c %08lx %02x:%02x %lu", v->start, v->end,
 		 v->prot & PT_READ ? 'r' : '-', v->prot & PT_WRITE ? 'w' : '-',
 		 v->prot & PT_EXEC ? 'x' : '-', vma_is_private(v) ? 'p' : 's', file ? v->offset : 0,

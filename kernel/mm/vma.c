@@ -44,6 +44,7 @@ static bool augment(struct rb_node *node)
 /* The gap below @v has changed: update the tree. NULL is fine. */
 static void gap_changed(struct mm *mm, struct vma *v)
 {
+	assert_mm_held(mm);
 	if (!v)
 		return;
 	struct vma *below = vma_prev(v);
@@ -128,6 +129,7 @@ void vma_free(struct vma *v)
 
 void vma_insert(struct mm *mm, struct vma *v)
 {
+	debug_assert(v->start < v->end && v->end <= USER_END);
 	assert_mm_held(mm);
 	rb_insert(&mm->vmas, &v->node, starts_before);
 	gap_changed(mm, v);
@@ -152,6 +154,7 @@ void vma_append(struct mm *mm, struct vma *v)
 
 	struct vma *last = last_vma(mm);
 
+	debug_assert(!last || v->start >= last->end);
 	v->gap = v->start - (last ? last->end : MAP_MIN);
 	rb_insert(&mm->vmas, &v->node, starts_before);
 	mm->nr_vmas++;
@@ -184,6 +187,7 @@ void vma_unlock(struct mm *mm)
 {
 	struct vma *v = mm->removed, *next;
 
+	debug_assert(mutex_is_held(&mm->lock));
 	mm->removed = NULL;
 	mutex_unlock(&mm->lock);
 	for (; v; v = next) {
@@ -194,6 +198,7 @@ void vma_unlock(struct mm *mm)
 
 void vma_resize(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
+	debug_assert(start < end);
 	assert_mm_held(mm);
 	mm->total_vm -= vma_pages(v);
 	v->offset += start - v->start; /* means nothing for a stack that grows down */
@@ -208,6 +213,7 @@ int vma_split(struct mm *mm, struct vma *v, u64 addr)
 {
 	struct vma *upper = mm->nr_vmas < MAX_VMAS ? vma_copy(v) : NULL;
 
+	debug_assert(v->start < addr && addr < v->end);
 	assert_mm_held(mm);
 	if (!upper)
 		return -ENOMEM;

@@ -71,6 +71,7 @@ static void unmap_pages(u64 va, u64 nr)
 {
 	unsigned long flags = spin_lock_irqsave(&slots.lock);
 
+	debug_assert(va % PAGE_SIZE == 0);
 	arch_pt_walk(arch_kernel_pt, va, va + nr * PAGE_SIZE, unmap_one, NULL);
 	spin_unlock_irqrestore(&slots.lock, flags);
 }
@@ -92,6 +93,7 @@ int vmap_page(u64 va, u64 pa)
 /* Map @nr pages from @alloc at @va, all or none. */
 static bool map_pages(u64 va, u64 nr, u64 (*alloc)(void))
 {
+	debug_assert(va % PAGE_SIZE == 0);
 	for (u64 i = 0; i < nr; i++) {
 		if (vmap_page(va + i * PAGE_SIZE, alloc())) {
 			unmap_pages(va, i);
@@ -215,6 +217,7 @@ void kstack_free(void *stack)
 	struct stack_cache *c = &stack_caches[arch_cpu_id()];
 	bool cached = c->nr < STACKS_CACHED;
 
+	debug_assert((u64)__builtin_frame_address(0) - (u64)stack >= KSTACK_SIZE);
 	if (cached)
 		c->stack[c->nr++] = stack;
 	arch_irq_restore(flags);
@@ -242,6 +245,7 @@ static bool place_area(struct area *a)
 	u64 start = AREAS_START + PAGE_SIZE;
 	struct area *next;
 
+	debug_assert(a->nr_pages);
 	debug_assert(mutex_is_held(&areas.lock));
 	list_for_each(next, &areas.list, link) {
 		if (start + (a->nr_pages + 1) * PAGE_SIZE <= next->start)

@@ -33,6 +33,7 @@ static struct account *find_locked(u32 uid)
 
 static void add_locked(struct account *a, u32 uid)
 {
+	debug_assert(uid);
 	assert(spin_is_held(&account_lock));
 	a->uid = uid;
 	a->refs = 1;
@@ -72,6 +73,7 @@ static void remove_locked(struct account *a)
 {
 	struct account **at = &buckets[a->uid % NR_BUCKETS];
 
+	debug_assert(!a->refs);
 	assert(spin_is_held(&account_lock));
 	while (*at != a)
 		at = &(*at)->next;
@@ -109,6 +111,7 @@ void account_put(struct account *a)
 
 bool account_charge(struct account *a, enum resource what, u64 n, u64 limit)
 {
+	debug_assert(what < NR_RESOURCES);
 	if (__atomic_add_fetch(&a->used[what], n, __ATOMIC_RELAXED) <= limit)
 		return true;
 	account_give(a, what, n);

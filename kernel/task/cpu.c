@@ -143,6 +143,7 @@ void task_cpu_online(void)
 	struct cpu *c = this_cpu();
 	unsigned long flags = arch_irq_save();
 
+	debug_assert(!c->online);
 	sched_cpu_online(machine, c->id, &c->idle->task);
 	c->online_ns = clock_ns();
 	c->online = true;
@@ -218,6 +219,7 @@ struct sched_cpu_stat cpu_stat(unsigned cpu)
 {
 	struct sched_cpu_stat stat;
 
+	debug_assert(cpu < arch_nr_cpus);
 	with_irqs_off(sched_cpu_stat(machine, cpu, &stat));
 	return stat;
 }

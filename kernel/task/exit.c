@@ -45,6 +45,7 @@ static bool notify_end(struct proc *p)
 	const struct sigaction *action = &parent->action[SIGCHLD - 1];
 	int signal = p->exit_code & 0x7f;
 
+	debug_assert(p->zombie);
 	assert_held(&proc_tree_lock);
 	if (p->parent_execs != parent->nr_execs)
 		p->exit_signal = SIGCHLD; /* the parent's new program knows no other */
@@ -57,6 +58,7 @@ static bool notify_end(struct proc *p)
 /* Zombies that nobody will wait for, chained through proc.sibling until the lock is dropped. */
 static void bury(struct proc *p, struct list *graves)
 {
+	debug_assert(p->zombie);
 	assert_held(&proc_tree_lock);
 	proc_unlink(p);
 	list_add_tail(graves, &p->sibling);
@@ -66,6 +68,7 @@ static void free_graves(struct list *graves)
 {
 	struct proc *p, *next;
 
+	debug_assert(may_sleep());
 	list_for_each_safe(p, next, graves, sibling) {
 		list_del(&p->sibling);
 		thread_put(p->leader);
@@ -158,6 +161,7 @@ static struct proc *find_reaper(const struct proc *p)
 /* The child @child of @p becomes @reaper's. Returns whether its group is marked for it. */
 static bool give_away(struct proc *child, struct proc *p, struct proc *reaper, struct list *graves)
 {
+	debug_assert(child->parent == p);
 	debug_assert(spin_is_held(&proc_tree_lock));
 	sched_reparent(child, reaper);
 	list_del(&child->sibling);
@@ -206,6 +210,7 @@ static void become_zombie(struct proc *p)
 {
 	struct list graves = LIST_INIT(graves);
 
+	debug_assert(!p->nr_threads);
 	spin_lock(&proc_tree_lock);
 	bool lost = give_away_children(p, &graves);
 	p->zombie = true;
@@ -233,6 +238,7 @@ static bool begin_exit(struct thread *t, int code)
 {
 	struct proc *p = t->proc;
 
+	debug_assert(p->nr_alive);
 	assert(!t->mm);
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 
@@ -249,6 +255,7 @@ static bool begin_exit(struct thread *t, int code)
 /* The process's resources go with the last thread, while it can still sleep and has a name. */
 static void release_process(struct proc *p)
 {
+	debug_assert(!p->nr_alive);
 	check_not_init(p);
 	itimers_free(p);
 	if (p->pid == p->sid)
@@ -266,6 +273,7 @@ static bool leave_process(struct thread *t)
 	struct proc *p = t->proc;
 	bool is_leader;
 
+	debug_assert(p->nr_threads);
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 	signal_flush(&t->pending);
@@ -295,6 +303,7 @@ static bool leave_process(struct thread *t)
 
 void thread_release_mm(struct thread *t)
 {
+	debug_assert(t == current);
 	if (t->mm)
 		futex_exit(t);
 	t->robust_list = 0;
@@ -344,6 +353,7 @@ static void take_leadership(struct thread *t)
 	struct proc *p = t->proc;
 	struct thread *old = p->leader;
 
+	debug_assert(p->nr_threads == 1 && t != old);
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 	struct usage usage = thread_usage(old);

@@ -9,6 +9,7 @@
  * vfork: the child borrows the parent's address space and the parent sleeps until the child gives
  * it back, by exec or by its end (thread_release_vfork).
  */
+#include "kernel/contract.h"
 #include "kernel/task/fork.h"
 
 #include "kernel/exec/exec.h"
@@ -112,6 +113,7 @@ static void copy_thread(struct thread *t, const struct clone_args *args)
 {
 	struct thread *parent = current;
 
+	debug_assert(t != parent);
 	t->mm = t->proc->mm;
 	t->blocked = parent->blocked;
 	t->cred = parent->cred;
@@ -201,6 +203,7 @@ static void wait_for_vfork(struct thread *child, struct waitq *done)
 {
 	struct waiter w = { .thread = current };
 
+	debug_assert(child->proc != current->proc);
 	list_init(&w.link);
 	for (;;) {
 		waitq_prepare(done, &w, TASK_KILLABLE);
@@ -239,6 +242,7 @@ long clone_thread(const struct clone_args *args)
 	/* Look for a signal now: it would make publish() fail after all the work. */
 	long err = signal_pending() ? -ERESTARTNOINTR : check_flags(args);
 
+	debug_assert(may_sleep());
 	if (!err)
 		err = charge_thread();
 	if (err)
@@ -275,6 +279,7 @@ static void init_main(void *path)
 	char *argv[INIT_WORDS + 2] = { path }, *envp[INIT_WORDS + 1] = { NULL };
 	struct exec_image image;
 
+	debug_assert(current->proc == init_proc);
 	cmdline_for_init(false, argv + 1, INIT_WORDS);
 	cmdline_for_init(true, envp, INIT_WORDS);
 
@@ -290,6 +295,7 @@ int proc_start_init(const char *path)
 {
 	struct proc *p = proc_alloc(&kernel_proc);
 
+	debug_assert(!init_proc);
 	if (!p)
 		return -ENOMEM;
 	p->files = files_create();

@@ -127,6 +127,7 @@ static inline long get_key(u64 addr, bool private, struct futex_key *key)
  */
 static void wake_waiter(struct futex_waiter *w)
 {
+	debug_assert(spin_is_held(&w->bucket->lock));
 	WRITE_ONCE(w->woken, true); /* before it is woken to look */
 	thread_wake(w->thread, TASK_INTERRUPTIBLE);
 	list_del(&w->link);
@@ -221,6 +222,7 @@ static void wait_timeout(struct ktimer *timer)
  */
 static void wait_for_wake(struct futex_waiter *w)
 {
+	debug_assert(w->thread == current);
 	for (;;) {
 		sched_block(&current->task, TASK_INTERRUPTIBLE);
 		if (READ_ONCE(w->woken) || READ_ONCE(w->timed_out) || signal_pending())
@@ -354,6 +356,7 @@ static long requeue_locked(struct futex_bucket *b, const struct futex_key *from,
 	struct futex_waiter *w, *next;
 	long moved = 0;
 
+	debug_assert(spin_is_held(&b->lock) && spin_is_held(&to_bucket->lock));
 	list_for_each_safe(w, next, &b->waiters, link) {
 		if (moved >= nr)
 			break;

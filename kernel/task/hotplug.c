@@ -107,6 +107,7 @@ static void park(struct stopper *me)
 
 static void meet(struct stopper *me)
 {
+	debug_assert(me == &stoppers[arch_cpu_id()]);
 	join(&stop.here);
 	await(&stop.here, stop.expected);
 	arch_irq_disable();
@@ -221,6 +222,7 @@ static int change(unsigned cpu, bool online)
 	struct order order = { .cpu = cpu };
 	int err;
 
+	debug_assert(cpu && cpu < arch_nr_cpus);
 	debug_assert(mutex_is_held(&hotplug_lock));
 	if (cpus[cpu]->online == online)
 		return 0;

@@ -18,6 +18,7 @@ void limits_tick(void)
 {
 	const struct rlimit *limit = current->proc->rlimit;
 
+	debug_assert(!arch_irq_enabled());
 	if (likely(limit[RLIMIT_CPU].cur == RLIM_INFINITY &&
 		   limit[RLIMIT_RTTIME].cur == RLIM_INFINITY))
 		return;

@@ -81,6 +81,7 @@ static __noinline void unlock_slow(struct mutex *m)
 	struct waiter *first = list_first(&m->queue.waiters, struct waiter, link);
 	struct thread *heir = first->thread;
 
+	debug_assert(!list_empty(&m->queue.waiters));
 	list_del(&first->link);
 	if (list_empty(&m->queue.waiters))
 		m->locked = LOCKED;

@@ -75,6 +75,7 @@ void pid_release(int pid)
 
 void pid_set_thread(int pid, struct thread *t)
 {
+	debug_assert(pid > 0 && pid < PID_MAX);
 	assert_held(&proc_tree_lock);
 	pids[pid].thread = t;
 }
@@ -87,6 +88,7 @@ struct thread *pid_thread(int pid)
 
 u32 *pid_group_marks(int pgid)
 {
+	debug_assert(pgid > 0 && pgid < PID_MAX);
 	assert_held(&proc_tree_lock);
 	return &pids[pgid].marks;
 }

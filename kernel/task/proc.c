@@ -218,6 +218,7 @@ void proc_release_resources(struct proc *p)
 
 void proc_set_group(struct proc *p, int pgid, int sid)
 {
+	debug_assert(pgid > 0 && sid > 0);
 	assert_held(&proc_tree_lock);
 	pid_use(pgid);
 	pid_use(sid);
@@ -231,6 +232,7 @@ void proc_set_group(struct proc *p, int pgid, int sid)
 
 void proc_publish(struct proc *p, struct proc *parent)
 {
+	debug_assert(p->pid > 0 && list_empty(&p->sibling));
 	assert_held(&proc_tree_lock);
 	p->parent = parent;
 	p->ppid = parent->pid;
@@ -244,6 +246,7 @@ void proc_publish(struct proc *p, struct proc *parent)
 
 void proc_unlink(struct proc *p)
 {
+	debug_assert(p->zombie && !p->nr_threads && list_empty(&p->children));
 	assert_held(&proc_tree_lock);
 	list_del(&p->sibling);
 	list_del(&p->all_link);

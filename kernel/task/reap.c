@@ -16,6 +16,7 @@ static bool matches(const struct proc *child, const struct wait_request *req)
 {
 	bool clone_child = child->exit_signal != SIGCHLD;
 
+	debug_assert(child->parent == current->proc);
 	debug_assert(spin_is_held(&proc_tree_lock));
 	if (!(req->options & WALL) && clone_child != !!(req->options & WCLONE))
 		return false;

@@ -70,6 +70,7 @@ void futex_exit(struct thread *t)
 {
 	u32 zero = 0;
 
+	debug_assert(t == current);
 	might_sleep();
 	if (t->robust_list)
 		walk_robust_list(t->robust_list);

@@ -78,6 +78,7 @@ static void discard_everywhere(struct proc *p, sigset_t set)
 {
 	struct thread *t;
 
+	debug_assert(spin_is_held(&p->sig_lock));
 	discard(&p->pending, set);
 	list_for_each(t, &p->threads, proc_link)
 		discard(&t->pending, set);
@@ -109,6 +110,7 @@ static int enqueue(struct sigpending *pending, const struct thread *t, int sig,
 	bool queued_once = sig < SIGRTMIN, always = queued_once && (!info || info->code >= 0);
 	u64 limit = always ? NO_LIMIT : t->proc->rlimit[RLIMIT_SIGPENDING].cur;
 
+	debug_assert(spin_is_held(&t->proc->sig_lock));
 	if (queued_once && !paid && (pending->set & SIGMASK(sig)))
 		return 0;
 	struct sigqueue *q = alloc_sigqueue(paid ? NULL : t->account, limit);
@@ -191,6 +193,7 @@ bool signal_is_ignored(const struct proc *p, int sig)
 {
 	u64 handler = p->action[sig - 1].handler;
 
+	debug_assert(sig >= 1 && sig <= NSIG);
 	assert(spin_is_held(&proc_tree_lock) || spin_is_held(&p->sig_lock));
 	return handler == SIG_IGN || (handler == SIG_DFL && (SIGMASK(sig) & IGNORED_BY_DEFAULT));
 }
@@ -279,6 +282,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 {
 	const struct thread *looks = t ? t : p->leader;
 
+	debug_assert(sig >= 1 && sig <= NSIG && (!t || t->proc == p));
 	debug_assert(spin_is_held(&p->sig_lock));
 	if (p == &kernel_proc)
 		return 0; /* kernel threads take no signals */
@@ -494,6 +498,7 @@ bool signal_overrun(struct proc *p, struct thread *t, int sig, int id, u32 overr
 
 bool signal_is_blocked_or_ignored(int sig)
 {
+	debug_assert(sig >= 1 && sig <= NSIG);
 	return (current->blocked & SIGMASK(sig)) ||
 	       current->proc->action[sig - 1].handler == SIG_IGN;
 }
@@ -513,6 +518,7 @@ static int try_dequeue(sigset_t set, sigset_t awaited, struct siginfo *info)
 
 long signal_wait(sigset_t set, struct siginfo *info, u64 deadline_ns)
 {
+	debug_assert(may_sleep());
 	set &= ~SIG_UNBLOCKABLE;
 	int sig = try_dequeue(set, deadline_ns ? set : 0, info);
 	if (sig || !deadline_ns)

@@ -29,6 +29,7 @@ static __noinline void bury_dead(struct cpu *c)
 {
 	struct thread *t = c->dead;
 
+	debug_assert(t != current && t->task.state == TASK_DEAD);
 	c->dead = NULL;
 	thread_put(t);
 }
@@ -50,6 +51,7 @@ static inline void finish_switch(void)
 
 __noreturn void switch_away(void)
 {
+	debug_assert(!(current->flags & THREAD_IDLE));
 	arch_irq_disable();
 	this_cpu()->dead = current;
 	sched_task_exit(machine, arch_cpu_id());
@@ -203,6 +205,7 @@ void thread_kick(struct thread *t)
 
 __noreturn void idle_loop(void)
 {
+	debug_assert(current->flags & THREAD_IDLE);
 	arch_irq_disable();
 	for (;;) {
 		/*

@@ -50,6 +50,7 @@ struct thread *thread_alloc(struct proc *p, int pid)
 {
 	struct thread *t = kmem_cache_alloc(thread_cache);
 
+	debug_assert(may_sleep());
 	if (!t)
 		return NULL;
 	memset(t, 0, offsetof(struct thread, task));
@@ -73,6 +74,7 @@ struct thread *thread_alloc(struct proc *p, int pid)
 
 static void thread_free(struct thread *t)
 {
+	debug_assert(t != current);
 	kstack_free(t->kstack);
 	account_put(t->account);
 	proc_put(t->proc);
@@ -81,6 +83,7 @@ static void thread_free(struct thread *t)
 
 void thread_discard(struct thread *t)
 {
+	debug_assert(list_empty(&t->proc_link));
 	spin_lock(&proc_tree_lock);
 	pid_release(t->tid);
 	spin_unlock(&proc_tree_lock);
@@ -172,6 +175,7 @@ static struct thread *alloc_kthread(void (*fn)(void *), void *arg)
 
 static void publish_kthread(struct thread *t)
 {
+	debug_assert(t->flags & THREAD_KERNEL);
 	account_charge(t->account, RES_THREADS, 1, NO_LIMIT);
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&kernel_proc.sig_lock);

@@ -38,6 +38,7 @@ void waitq_prepare(struct waitq *q, struct waiter *w, u32 state)
 
 void waitq_finish(struct waitq *q, struct waiter *w)
 {
+	debug_assert(w->thread == current);
 	sched_unblock(&current->task);
 	/* Both pointers: the waker writes them one after the other. */
 	if (READ_ONCE(w->link.next) == &w->link && READ_ONCE(w->link.prev) == &w->link)
@@ -60,6 +61,7 @@ void waitq_unwatch(struct waitq *q, struct waiter *w)
 {
 	unsigned long flags = spin_lock_irqsave(&q->lock);
 
+	debug_assert(w->notify);
 	list_del(&w->link);
 	spin_unlock_irqrestore(&q->lock, flags);
 }
@@ -121,6 +123,7 @@ static __noinline unsigned long wake_rest(struct waitq *q, struct list *at, stru
 {
 	struct waiter mark = { .notify = pass };
 
+	debug_assert(spin_is_held(&q->lock));
 	while (at) {
 		list_add_tail(at, &mark.link);
 		spin_unlock_irqrestore(&q->lock, flags);
