@@ -147,8 +147,8 @@ __noreturn void kernel_main(void)
 
 __noreturn void kernel_secondary_main(unsigned cpu)
 {
+	debug_assert(cpu == arch_cpu_id());
 	debug_assert(!arch_irq_enabled());
-	(void)cpu;
 	task_cpu_online();
 	idle_loop();
 }
@@ -158,6 +158,7 @@ void kernel_irq(unsigned irq)
 	char buf[32];
 	size_t n;
 
+	debug_assert(arch_in_irq());
 	debug_assert(!arch_irq_enabled());
 	if (irq != SERIAL_IRQ)
 		return;

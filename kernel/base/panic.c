@@ -50,6 +50,7 @@ void backtrace_thread(const struct thread *t)
 {
 	u64 bp;
 
+	debug_assert(t != current);
 	print_frame(arch_thread_resumes(t, &bp));
 	backtrace_print(bp);
 }

@@ -4,6 +4,7 @@
  * KTAP (docs.kernel.org/dev-tools/ktap.html). They run in a kernel thread, after everything is up.
  * A test has also failed if threads that it started are still there long after its end.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/task/thread.h"
 #include "kernel/time/time.h"
@@ -39,6 +40,7 @@ unsigned selftests_run(const char *pattern)
 {
 	unsigned nr = 0, failed = 0;
 
+	debug_assert(may_sleep());
 	if (strcmp(pattern, "all") == 0)
 		pattern = "*";
 	kprintf("KTAP version 1\n");

@@ -125,6 +125,7 @@ static void replace(struct proc *p, struct autogroup *ag)
 	struct autogroup *old;
 	struct thread *t;
 
+	debug_assert(may_sleep());
 	spin_lock(&proc_tree_lock);
 	old = p->autogroup;
 	p->autogroup = ag;

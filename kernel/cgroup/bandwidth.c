@@ -67,6 +67,7 @@ static struct bandwidth bandwidth_of(const struct cgroup *cg)
 		.period_ns = PERIOD_DEFAULT_NS,
 	};
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	/* The root has none; it shows what a new group has. */
 	if (cg->tg)
 		task_group_params(cg->tg, &p);
@@ -185,6 +186,7 @@ static struct task_group_stat stat_of(const struct cgroup *cg)
 {
 	struct task_group_stat s = { 0 };
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (cg->tg) /* the root is never held back */
 		with_irqs_off(task_group_stat(machine, cg->tg, &s));
 	return s;

@@ -187,6 +187,7 @@ static void count_descendants(struct cgroup *parent, int n)
 
 static int attach(struct cgroup *cg)
 {
+	debug_assert(!cg->tg);
 	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (cg->hierarchy == HIERARCHY_TUNE)
 		return cgroup_attach_tune(cg);
@@ -270,6 +271,7 @@ static void enter(struct thread *t, struct cgroup *cg)
 {
 	struct cgroup_member *m = &t->member[cg->hierarchy];
 
+	debug_assert(!m->group);
 	assert(spin_is_held(&proc_tree_lock));
 	m->group = cg;
 	list_add_tail(&cg->members, &m->link);
@@ -303,6 +305,7 @@ static void quit(struct thread *t, enum hierarchy_id h)
 	struct cgroup_member *m = &t->member[h];
 	struct cgroup *cg = m->group;
 
+	debug_assert(cg);
 	assert(spin_is_held(&proc_tree_lock));
 	if (is_measured(cg)) {
 		struct cgroup_usage u = member_usage(t, m);

@@ -80,6 +80,7 @@ static int store(struct cgroup *cg, enum sched_clamp which, char *text, size_t l
 	u64 percent;
 	int err = parse_percent(cgroup_strip(text, &len), &percent);
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (err)
 		return err;
 	with_irqs_off(err = task_group_set_clamp(machine, cg->tg, which, util_of(percent)));
@@ -90,6 +91,7 @@ static int store(struct cgroup *cg, enum sched_clamp which, char *text, size_t l
 
 void cgroup_reset_clamps(struct cgroup *cg)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	cg->clamp_percent[SCHED_CLAMP_MIN] = 0;
 	cg->clamp_percent[SCHED_CLAMP_MAX] = ALL;
 }

@@ -30,6 +30,7 @@ static void collect_members(const struct cgroup *cg, bool process)
 {
 	struct thread *t;
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	spin_lock(&proc_tree_lock);
 	list_for_each(t, &cg->members, member[cg->hierarchy].link) {
 		int n = number_of(t, process);
@@ -94,6 +95,7 @@ static struct thread *thread_named(char *text, size_t len, int *err)
 /* The lowest group that has both in it. */
 static struct cgroup *common_ancestor(struct cgroup *a, const struct cgroup *b)
 {
+	debug_assert(a->hierarchy == b->hierarchy);
 	for (;; a = a->parent)
 		for (const struct cgroup *up = b; up; up = up->parent)
 			if (up == a)
@@ -131,6 +133,7 @@ static int move_member(struct cgroup *cg, char *text, size_t len, const struct c
 	int err;
 	struct thread *t = thread_named(text, len, &err);
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (!t)
 		return err;
 	err = may_move(opener, t, cg) ?: cgroup_check_move(t, process, cg);
@@ -158,6 +161,7 @@ static void kill_members(const struct cgroup *cg)
 {
 	struct thread *t;
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	spin_lock(&proc_tree_lock);
 	list_for_each(t, &cg->members, member[cg->hierarchy].link)
 		if (!(t->flags & THREAD_KERNEL))

@@ -25,6 +25,7 @@ static struct task_group_params params_of(const struct cgroup *cg)
 {
 	struct task_group_params p = { .shares = SCHED_SHARES_DEFAULT };
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (cg->tg)
 		task_group_params(cg->tg, &p);
 	if (p.idle)
@@ -43,6 +44,7 @@ static int set_shares(struct cgroup *cg, u64 shares)
 {
 	int err;
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	with_irqs_off(err = task_group_set_shares(machine, cg->tg, shares));
 	return err;
 }
@@ -56,6 +58,7 @@ static int set_idle(struct cgroup *cg, u64 value)
 {
 	int err;
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (value > 1)
 		return -EINVAL;
 	with_irqs_off(err = task_group_set_idle(machine, cg->tg, value));

@@ -21,6 +21,7 @@ static struct task_group_params params_of(const struct cgroup *cg)
 {
 	struct task_group_params p = { 0 };
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (cg->tg)
 		task_group_params(cg->tg, &p);
 	return p;
@@ -42,6 +43,7 @@ static int set_deadline(struct cgroup *cg, u64 rr_ns, u64 wakeup_ns)
 {
 	int err;
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	with_irqs_off(err = task_group_set_deadline(machine, cg->tg, rr_ns, wakeup_ns));
 	return err;
 }

@@ -253,6 +253,7 @@ static struct file_ref *make_file(struct cgroup *cg, unsigned index)
 	struct inode *dir = cg->dentry->inode, *i = inode_create(dir->sb, file_mode(row));
 	struct file_ref *r = kzalloc(sizeof(*r));
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (!i || !r) {
 		inode_put(i);
 		kfree(r);

@@ -15,6 +15,7 @@ int cgroup_attach_tune(struct cgroup *cg)
 {
 	int group;
 
+	debug_assert(!cg->tune);
 	assert(mutex_is_held(&cgroup_mutex));
 	if (!cgroup_is_root(cg->parent))
 		return -ENOMEM;
@@ -42,6 +43,7 @@ static int set_boost(struct cgroup *cg, u64 boost)
 {
 	int err;
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	with_irqs_off(err = sched_tune_boost(machine, cg->tune, boost));
 	return err;
 }

@@ -31,6 +31,7 @@ static bool has_populated_domain_child(const struct cgroup *cg)
 {
 	const struct cgroup *child;
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	list_for_each(child, &cg->children, sibling)
 		if (!cgroup_is_threaded(child) && cgroup_is_populated(child))
 			return true;
@@ -52,6 +53,7 @@ static bool is_threaded_domain(const struct cgroup *cg)
 
 static bool is_valid_domain(const struct cgroup *cg)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (cgroup_is_threaded(cg))
 		return false;
 	for (cg = cg->parent; cg && !cgroup_is_root(cg); cg = cg->parent)
@@ -124,6 +126,7 @@ bool cgroup_has_cpu_to_give(const struct cgroup *cg)
 /* Would members of @cg compete with its children? */
 static int check_enable(const struct cgroup *cg)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (!cgroup_has_cpu_to_give(cg))
 		return -ENOENT;
 	if (!is_valid_domain(cg->domain))
@@ -137,6 +140,7 @@ static void detach_children(struct cgroup *cg)
 {
 	struct cgroup *child;
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	list_for_each(child, &cg->children, sibling)
 		cgroup_detach_cpu(child);
 }

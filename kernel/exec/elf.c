@@ -9,6 +9,7 @@
  *
  * Reference: System V ABI, chapter 5 (program loading); errors as measured on Linux 6.1.
  */
+#include "kernel/contract.h"
 #include "kernel/exec/elf.h"
 
 #include "kernel/fs/fs.h"
@@ -208,6 +209,7 @@ static int map_interp(struct elf_object *o, struct mm *mm)
 /* Note what /proc shows of the program, and where its heap begins. */
 static void note_layout(const struct elf_object *o, struct mm *mm)
 {
+	debug_assert(o->low < o->high);
 	mm->code_start = UINT64_MAX;
 	for (unsigned i = 0; i < o->header.phnum; i++) {
 		const struct elf_phdr *p = &o->phdrs[i];

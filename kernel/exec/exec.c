@@ -14,6 +14,7 @@
  * Reference: System V ABI AMD64, 3.4.1 (initial stack); limits and errors as execve(2) on Linux
  * 6.1.
  */
+#include "kernel/contract.h"
 #include "kernel/exec/exec.h"
 
 #include "kernel/exec/elf.h"
@@ -177,6 +178,7 @@ static char *stream_room(struct args *a, size_t *room, int *err)
 {
 	size_t offset = a->used % PAGE_SIZE, nr = a->used >> PAGE_SHIFT;
 
+	debug_assert(nr <= a->nr_pages);
 	if (a->used + (a->argc + a->envc) * sizeof(u64) >= MAX_ARGS_SIZE) {
 		*err = -E2BIG;
 		return NULL;
@@ -471,6 +473,7 @@ int exec_load(const char *path, char *const *argv, char *const *envp, bool from_
 {
 	struct exec *e = kzalloc(sizeof(*e));
 
+	debug_assert(may_sleep());
 	image->fatal = false;
 	if (!e)
 		return -ENOMEM;
@@ -508,6 +511,7 @@ static void switch_image(const struct exec_image *image)
 	struct mm *old_mm = t->mm;
 	struct file *old_exe = p->exe;
 
+	debug_assert(image->mm && image->exe);
 	spin_lock(&proc_tree_lock);
 	if (old_mm)
 		p->exited.max_rss = max(p->exited.max_rss, mm_peak_rss(old_mm));
@@ -530,6 +534,7 @@ void exec_commit(struct exec_image *image)
 	struct thread *t = current;
 	struct proc *p = t->proc;
 
+	debug_assert(may_sleep() && p->nr_threads == 1);
 	thread_release_mm(t);
 	switch_image(image);
 	t->cred = image->cred;

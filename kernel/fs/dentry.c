@@ -10,6 +10,7 @@
  * a search looks at some two names for each doubling of the directory. A table of buckets would
  * need a secret, which a run that can be repeated does not have.
  */
+#include "kernel/contract.h"
 #include "kernel/fs/vfs.h"
 
 #include "kernel/kernel.h"
@@ -163,6 +164,7 @@ void dentry_link(struct dentry *d)
 {
 	struct dentry *dir = d->parent;
 
+	debug_assert(!d->linked && S_ISDIR(dir->inode->mode));
 	assert(spin_is_held(&tree_lock));
 	d->cookie = dir->next_cookie++;
 	d->linked = true;
@@ -257,6 +259,7 @@ int dentry_readdir(struct file *f, emit_fn emit, void *arg)
 	struct rb_node *at;
 	int full;
 
+	debug_assert(mutex_is_held(&f->lock) || f->refs == 1);
 	spin_lock(&tree_lock);
 	full = dentry_emit_dots(f, emit, arg);
 	for (at = entry_from(f->path.dentry, f->pos); at && !full; at = rb_next(at)) {
@@ -318,6 +321,7 @@ void tree_clear(struct dentry *dir)
 {
 	struct dentry *d = dir, *inner;
 
+	debug_assert(may_sleep());
 	while (any_entry(dir)) {
 		while ((inner = any_entry(d)))
 			d = inner;

@@ -396,6 +396,7 @@ static long sleep_once(struct epoll_set *set, u64 deadline_ns)
 	struct waiter w = { .thread = current, .exclusive = true };
 	long ret = 0;
 
+	debug_assert(may_sleep());
 	list_init(&w.link);
 	waitq_prepare(&set->waiters, &w, TASK_INTERRUPTIBLE);
 	if (!any_ready(set)) {

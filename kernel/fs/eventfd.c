@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* A counter with a descriptor: eventfd(2). A write adds; a read takes all, or 1 of a semaphore. */
+#include "kernel/contract.h"
 #include "kernel/fs/event.h"
 
 #include "kernel/fs/vfs.h"
@@ -50,6 +51,7 @@ static bool add(struct eventfd *e, u64 n)
 {
 	bool fits;
 
+	debug_assert(n <= COUNT_MAX);
 	spin_lock(&e->lock);
 	fits = n <= COUNT_MAX - e->count;
 	if (fits)

@@ -94,6 +94,7 @@ static int begin_write(struct file *f)
 {
 	int err;
 
+	debug_assert(!(f->mode & FILE_WRITER));
 	if (!f->path.mnt || !(f->mode & FILE_SEEK))
 		return 0;
 	err = path_writable(&f->path) ?: inode_begin_write(f->inode);
@@ -237,6 +238,7 @@ static int resize(struct files *t, unsigned size)
 	struct file **slots = kzalloc(size * sizeof(*slots) + 2 * size / 8);
 	u64 *used = (u64 *)(slots + size), *cloexec = used + size / 64;
 
+	debug_assert(spin_is_held(&t->lock) || t->refs == 1);
 	debug_assert(size > t->size && size % 64 == 0);
 	if (!slots)
 		return -ENOMEM;
@@ -323,6 +325,7 @@ static struct file *take_slot(struct files *t, unsigned fd)
 
 static void fill_slot(struct files *t, unsigned fd, struct file *f, bool cloexec)
 {
+	debug_assert(fd < t->size);
 	assert(spin_is_held(&t->lock));
 	t->slots[fd] = f;
 	t->used[fd / 64] |= BIT(fd % 64);
@@ -365,6 +368,7 @@ static int make_room(struct files *t, unsigned fd)
 {
 	unsigned size = t->size;
 
+	debug_assert(t == current->proc->files);
 	assert(spin_is_held(&t->lock));
 	if (fd >= current->proc->rlimit[RLIMIT_NOFILE].cur)
 		return -EMFILE;
@@ -379,6 +383,7 @@ int fd_install(struct file *f, int min_fd, bool cloexec)
 	unsigned fd;
 	int err;
 
+	debug_assert(f->refs && min_fd >= 0);
 	spin_lock(&t->lock);
 	fd = first_free(t, (unsigned)min_fd);
 	err = make_room(t, fd);
@@ -396,6 +401,7 @@ int fd_replace(struct file *f, int fd, bool cloexec)
 	struct file *old = NULL;
 	int err;
 
+	debug_assert(f->refs && fd >= 0);
 	spin_lock(&t->lock);
 	err = make_room(t, (unsigned)fd);
 	if (!err) {

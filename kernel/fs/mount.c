@@ -49,6 +49,7 @@ int mount_add(const struct fs_type *type, const char *source, const struct path 
 	struct mount *m = kzalloc(sizeof(*m));
 	int err;
 
+	debug_assert(options);
 	if (!m)
 		return -ENOMEM;
 	m->sb = type->get(type, options, &err);

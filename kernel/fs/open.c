@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Opening files by name: what flags ask of a walk, and which permissions they need. */
+#include "kernel/contract.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/task/proc.h"
 
@@ -67,6 +68,7 @@ struct file *file_open_at(int dirfd, const char *text, u32 flags, u32 mode, int 
 	struct walk_result res = { .mode = mode & 07777 & ~(fs ? READ_ONCE(fs->umask) : 0) };
 	struct file *f;
 
+	debug_assert(may_sleep());
 	if (flags & O_PATH)
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	*err = path_walk(dirfd, text, open_walk_flags(flags), &res);
@@ -101,6 +103,7 @@ int file_open_stdio(void)
 	int err;
 	struct file *f = file_open("/dev/console", O_RDWR, 0, &err);
 
+	debug_assert(current->proc == init_proc);
 	if (!f)
 		return err;
 	for (int fd = 0; fd < 3; fd++) {

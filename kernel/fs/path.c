@@ -13,6 +13,7 @@
  * lock, because their file system may sleep. Everything that the walk has to hold for that (places,
  * link texts, dentries made for it) is dropped at its end.
  */
+#include "kernel/contract.h"
 #include "kernel/fs/vfs.h"
 
 #include "kernel/kernel.h"
@@ -452,6 +453,7 @@ int path_walk(int dirfd, const char *text, unsigned flags, struct walk_result *r
 	struct path start;
 	int err;
 
+	debug_assert(may_sleep());
 	if (!*text && !(flags & WALK_EMPTY))
 		return -ENOENT;
 	err = walk_start(dirfd, text, &start);

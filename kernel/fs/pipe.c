@@ -72,6 +72,7 @@ static void free_pages(struct pipe *p, char **pages, unsigned nr)
 
 void pipe_free(struct pipe *p)
 {
+	debug_assert(!p->readers && !p->writers);
 	free_pages(p, p->pages, p->nr_pages);
 	if (p->pages != p->inline_pages)
 		kfree(p->pages);

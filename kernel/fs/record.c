@@ -72,6 +72,7 @@ static struct record *find_conflict(const struct record *want)
 
 static void remove(struct record *r)
 {
+	debug_assert(r->inode->nr_records);
 	debug_assert(spin_is_held(&record_lock));
 	list_del(&r->link);
 	r->inode->nr_records--;

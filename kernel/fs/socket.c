@@ -54,6 +54,7 @@ bool socket_is_alone(struct file *f)
 {
 	struct socket *s = f->private;
 
+	debug_assert(S_ISSOCK(f->inode->mode));
 	return s->pair->alone;
 }
 
@@ -61,6 +62,7 @@ long socket_receive(struct file *f, void *user_buf, size_t n, u32 flags)
 {
 	struct socket *s = f->private;
 
+	debug_assert(S_ISSOCK(f->inode->mode));
 	if (unlikely(s->pair->alone))
 		return -EINVAL;
 	return pipe_get(rx(f), user_buf, n, flags);
@@ -77,6 +79,7 @@ long socket_send(struct file *f, const struct iovec *iov, unsigned nr, size_t to
 {
 	struct socket *s = f->private;
 
+	debug_assert(S_ISSOCK(f->inode->mode));
 	if (unlikely(s->pair->alone))
 		return -ENOTCONN;
 	if (unlikely(!READ_ONCE(tx(f)->readers)))
@@ -156,6 +159,7 @@ long socket_set_capacity(struct file *f, u64 size)
 {
 	long ret = pipe_resize(tx(f), max(size, (u64)2 * PIPE_BUF));
 
+	debug_assert(S_ISSOCK(f->inode->mode));
 	return ret < 0 ? ret : 0;
 }
 
@@ -168,6 +172,7 @@ struct socket_peer socket_peer(struct file *f)
 {
 	struct socket *s = f->private;
 
+	debug_assert(S_ISSOCK(f->inode->mode));
 	return s->pair->peer;
 }
 

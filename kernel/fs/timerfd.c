@@ -6,6 +6,7 @@
  * without it, because a setter cancels the timer first and that waits for the callback. ticks is
  * guarded by ticks_lock.
  */
+#include "kernel/contract.h"
 #include "kernel/fs/event.h"
 
 #include "kernel/fs/vfs.h"
@@ -26,6 +27,7 @@ static void timerfd_expired(struct ktimer *k)
 	struct timerfd *t = k->arg;
 	u64 skipped = interval_timer_rearm(&t->it);
 
+	debug_assert(arch_in_irq());
 	spin_lock(&t->ticks_lock);
 	WRITE_ONCE(t->ticks, t->ticks + 1 + skipped);
 	spin_unlock(&t->ticks_lock);

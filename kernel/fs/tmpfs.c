@@ -14,6 +14,7 @@
  * truncation has set the size under it, it unmaps what is behind the end, one mm->lock after the
  * other.
  */
+#include "kernel/contract.h"
 #include "kernel/fs/vfs.h"
 
 #include "kernel/kernel.h"
@@ -191,6 +192,7 @@ static void free_from(struct inode *i, u64 index)
 	struct content *c = i->private;
 	bool within = true;
 
+	debug_assert(may_sleep());
 	while (within) {
 		unsigned height;
 		u64 node = 0;
@@ -258,6 +260,7 @@ long file_read_kernel(struct file *f, void *buf, size_t n, u64 pos)
 
 static void grow(struct inode *i, u64 size)
 {
+	debug_assert(mutex_is_held(&i->lock));
 	if (size > i->size)
 		WRITE_ONCE(i->size, size);
 }

@@ -17,6 +17,7 @@ static struct mutex rename_lock = MUTEX_INIT(rename_lock);
 
 static bool is_dots(const struct walk_result *at)
 {
+	debug_assert(at->name_len);
 	return at->name[0] == '.' &&
 	       (at->name_len == 1 || (at->name_len == 2 && at->name[1] == '.'));
 }

@@ -44,6 +44,7 @@ static u64 waited(const struct thread *t, u64 now)
 {
 	u64 since = READ_ONCE(t->task.wait_start);
 
+	debug_assert(spin_is_held(&proc_tree_lock));
 	return t->task.on_rq == TASK_QUEUED && since && now > since &&
 			       task_is_fair_policy(t->task.policy)
 		       ? now - since
@@ -53,6 +54,7 @@ static u64 waited(const struct thread *t, u64 now)
 /* Is @t in a long sleep not told of yet? As on Linux, killable sleeps do not count. */
 static bool is_hung(const struct thread *t, u64 now)
 {
+	debug_assert(spin_is_held(&proc_tree_lock));
 	return READ_ONCE(t->task.state) == TASK_UNINTERRUPTIBLE && t->task.on_rq == TASK_OFF_RQ &&
 	       t->task.sleep_start + watchdog.hung_task_s * NS_PER_SEC < now &&
 	       t->hung_said_ns != t->task.sleep_start;
@@ -202,6 +204,7 @@ static void watchdog_main(void *unused)
 
 void hung_task_tick(u64 now_ns)
 {
+	debug_assert(!arch_irq_enabled());
 	if (now_ns >= READ_ONCE(next_look_ns))
 		waitq_wake(&wake, 0);
 }

@@ -9,6 +9,7 @@
  * interval and event without it: a setter cancels the timer first, and that waits for the callback.
  * posix_timer->lock guards the two counts; a process's sig_lock nests in it.
  */
+#include "kernel/contract.h"
 #include "kernel/time/itimer.h"
 
 #include "kernel/mm/mm.h"
@@ -50,6 +51,7 @@ u64 interval_timer_rearm(struct interval_timer *t)
 {
 	u64 due = t->ktimer.expires_ns, now = clock_ns(), skipped = 0;
 
+	debug_assert(arch_in_irq());
 	if (!t->interval_ns)
 		return 0;
 	u64 earliest = t->interval_ns < MIN_PERIOD_NS ? now + MIN_PERIOD_NS : now;
@@ -70,6 +72,7 @@ struct itimer_setting interval_timer_get(const struct interval_timer *t, u64 now
 
 void interval_timer_set(struct interval_timer *t, u64 expires_ns, u64 interval_ns)
 {
+	debug_assert(!arch_in_irq());
 	ktimer_cancel(&t->ktimer);
 	t->interval_ns = interval_ns;
 	if (expires_ns)
@@ -264,6 +267,7 @@ long posix_timer_overrun(int id)
 
 static void free_timer(struct itimers *its, struct posix_timer *t)
 {
+	debug_assert(mutex_is_held(&its->lock) && its->nr_posix);
 	ktimer_cancel(&t->it.ktimer);
 	its->nr_posix--;
 	list_del(&t->link);
@@ -290,6 +294,7 @@ void posix_timers_free(struct proc *p)
 	struct itimers *its = p->itimers;
 	struct posix_timer *t, *next;
 
+	debug_assert(p == current->proc);
 	if (!its)
 		return;
 	mutex_lock(&its->lock);

@@ -33,6 +33,7 @@ static void sample(struct ktimer *t)
 {
 	u64 active = (u64)count_active() << LOAD_SHIFT;
 
+	debug_assert(arch_in_irq());
 	for (unsigned i = 0; i < ARRAY_SIZE(average); i++) {
 		u64 sum = average[i] * decay[i] + active * (LOAD_ONE - decay[i]);
 		/* A rising load is rounded up: otherwise it would never reach a constant load. */

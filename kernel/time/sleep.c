@@ -59,6 +59,7 @@ static void sleep_expired(struct ktimer *timer)
 	/* Read the thread first: once the sleeper sees the mark it may leave. */
 	struct thread *t = s->thread;
 
+	debug_assert(arch_in_irq());
 	WRITE_ONCE(s->expired, true);
 	thread_wake(t, TASK_INTERRUPTIBLE);
 }
@@ -93,6 +94,7 @@ bool schedule_until(u64 deadline_ns)
 {
 	struct ktimer timer;
 
+	debug_assert(may_sleep());
 	if (!deadline_ns) {
 		schedule();
 		return true;

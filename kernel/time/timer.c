@@ -109,6 +109,7 @@ static void check_scheduler(struct timer_cpu *c)
 
 static void tick(struct timer_cpu *c, unsigned cpu, u64 now)
 {
+	debug_assert(c == my_timers());
 	debug_assert(!arch_irq_enabled());
 	if ((current->flags & THREAD_IDLE) && sched_tick_can_stop(machine, cpu)) {
 		c->tick_ns = 0;
@@ -159,6 +160,7 @@ void timer_set_sched(unsigned cpu, u64 when_ns)
 {
 	struct timer_cpu *c = &timers[cpu];
 
+	debug_assert(cpu < arch_nr_cpus);
 	debug_assert(!arch_irq_enabled());
 	WRITE_ONCE(c->sched_ns, when_ns);
 	if (cpu == arch_cpu_id())
@@ -216,6 +218,7 @@ void ktimer_start_slack(struct ktimer *t, u64 expires_ns, u64 slack_ns)
 	unsigned long flags;
 	struct timer_cpu *c = lock_timer(t, &flags);
 
+	debug_assert(t->fn);
 	remove_locked(c, t);
 	if (c != my_timers()) {
 		/*
@@ -296,6 +299,7 @@ static void run_ktimers(struct timer_cpu *c, u64 now)
 
 void timers_take_over(unsigned from)
 {
+	debug_assert(from != arch_cpu_id());
 	assert_irqs_off();
 
 	struct timer_cpu *old = &timers[from], *c = my_timers();
@@ -331,6 +335,7 @@ void kernel_timer_interrupt(void)
 	unsigned cpu = arch_cpu_id();
 	u64 now = clock_ns();
 
+	debug_assert(arch_in_irq());
 	debug_assert(!arch_irq_enabled());
 	TRACE(local_timer_entry, LOCAL_TIMER_VECTOR);
 	c->programmed_ns = 0;

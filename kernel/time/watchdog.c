@@ -66,6 +66,7 @@ static void check_other(unsigned cpu, u64 now)
 	struct watch *w = &watches[cpu];
 	u64 sample = READ_ONCE(w->sample_ns);
 
+	debug_assert(cpu != arch_cpu_id());
 	debug_assert(!arch_irq_enabled());
 	if (!sample || !cpus[cpu]->online)
 		return;
@@ -121,6 +122,7 @@ u64 watchdog_sample(u64 now)
 	struct watch *w = &watches[arch_cpu_id()];
 	u64 before = w->sample_ns;
 
+	debug_assert(arch_in_irq());
 	assert_irqs_off();
 	WRITE_ONCE(w->sample_ns, now);
 	check_self(w, now);

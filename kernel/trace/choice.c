@@ -138,6 +138,7 @@ long trace_store_filter(void *arg, u64 mask, const char *text, size_t len)
 
 static void add_list(struct text *out, const u64 *pids)
 {
+	debug_assert(mutex_is_held(&trace_lock));
 	for (unsigned pid = 0; pid < PID_MAX; pid++) {
 		if (pids[pid / 64] & BIT(pid % 64))
 			text_add(out, "%u\n", pid);
@@ -176,6 +177,7 @@ static u64 *longer_list(const u64 *pids, const char *text, size_t len, int *err)
 {
 	u64 *copy = kzalloc(PID_MAX / 8);
 
+	debug_assert(mutex_is_held(&trace_lock));
 	*err = copy ? 0 : -ENOMEM;
 	if (copy && pids)
 		memcpy(copy, pids, PID_MAX / 8);

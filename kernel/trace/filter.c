@@ -42,6 +42,7 @@ static u64 number_at(const u8 *p, unsigned size, bool is_signed)
 	u64 value = 0;
 	unsigned unused = 64 - 8 * size;
 
+	debug_assert(size && size <= sizeof(u64));
 	memcpy(&value, p, size);
 	return is_signed ? (u64)((s64)(value << unused) >> unused) : value;
 }
@@ -348,6 +349,7 @@ struct trace_filter *trace_filter_parse(unsigned event, const char *text, size_t
 	char *copy = kmalloc(len + 1);
 	struct parser p = { event, text, len, .out = f, .error = error };
 
+	debug_assert(event < NR_TRACE_EVENTS);
 	*error = (struct trace_filter_error){ NULL, 0 };
 	if (f)
 		f->text = copy;

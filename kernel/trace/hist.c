@@ -107,6 +107,7 @@ struct trace_hist *hist_make(const struct hist_spec *spec, struct trace_filter *
 {
 	struct trace_hist *h = vmap_alloc(sizeof(*h));
 
+	debug_assert(spec->nr_keys && spec->nr_vals);
 	if (!h)
 		return NULL;
 	h->spec = *spec;

@@ -387,6 +387,7 @@ static struct trace_hist **find(struct trace_instance *t, unsigned event, const 
 {
 	struct trace_hist **at = &t->hists[event];
 
+	debug_assert(mutex_is_held(&trace_lock));
 	for (; *at; at = &(*at)->next) {
 		const struct trace_filter *its = (*at)->filter;
 

@@ -47,6 +47,7 @@ static int start(unsigned i)
 {
 	int err;
 
+	debug_assert(mutex_is_held(&instances_lock));
 	mutex_lock(&trace_lock);
 	err = trace_instance_start(&trace_instances[i]);
 	mutex_unlock(&trace_lock);
@@ -59,6 +60,7 @@ static int stop(unsigned i)
 	struct trace_instance *t = &trace_instances[i];
 	int err = 0;
 
+	debug_assert(mutex_is_held(&instances_lock));
 	mutex_lock(&trace_lock);
 	if (t->nr_open)
 		err = -EBUSY;

@@ -87,6 +87,7 @@ static void free_link(struct perf_link *l)
 
 void perf_inherit(const struct thread *parent, struct thread *child)
 {
+	debug_assert(parent == current);
 	debug_assert(may_sleep() && parent->flags & THREAD_PERF);
 	mutex_lock(&trace_lock);
 	for (struct perf_link *l = parent->perf; l; l = l->next)

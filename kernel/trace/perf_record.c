@@ -29,6 +29,7 @@ struct record {
 
 static void add(struct record *r, const void *data, u32 size)
 {
+	debug_assert(r->size + size <= sizeof(*r));
 	memcpy((u8 *)r + r->size, data, size);
 	r->size += size;
 }

@@ -83,6 +83,7 @@ struct perf_ring *perf_ring_create(u64 nr_pages, u64 watermark, int *err)
 	struct perf_ring *r = alloc_ring(nr_pages + 1, err);
 	u64 size = nr_pages * PAGE_SIZE, pa = r ? page_alloc_zeroed() : 0;
 
+	debug_assert(nr_pages && !(nr_pages & (nr_pages - 1)));
 	if (!r)
 		return NULL;
 	r->watermark = watermark && watermark <= size / 2 ? watermark : size / 2;
@@ -147,6 +148,7 @@ void perf_ring_write(struct perf_ring *r, const void *data, u32 size)
 	u64 at = r->head;
 	const u8 *from = data;
 
+	debug_assert(size % 8 == 0);
 	debug_assert(!arch_irq_enabled());
 	while (size) {
 		u32 chunk = min(size, (u32)(PAGE_SIZE - at % PAGE_SIZE));

@@ -21,6 +21,7 @@ static inline u64 make_header(u16 type, bool irqs_off)
 	const struct cpu *cpu = this_cpu();
 	u32 flags = irqs_off ? RECORD_IRQS_OFF : 0;
 
+	debug_assert(!arch_irq_enabled());
 	if (cpu->need_resched)
 		flags |= RECORD_NEED_RESCHED;
 	if (cpu->irq_depth)
@@ -181,6 +182,7 @@ static void emit(unsigned nr, const struct sched_event *event)
 
 void trace_emit_process_fork(const struct thread *parent, struct thread *child)
 {
+	debug_assert(parent == current);
 	trace_follow(parent->tid, child->tid);
 	if (parent->flags & THREAD_PERF)
 		perf_inherit(parent, child);
@@ -208,6 +210,7 @@ void trace_emit_process_exec(const char *path, int old_tid)
 
 void trace_emit_process_exit(struct thread *t)
 {
+	debug_assert(t == current);
 	emit_sched_process_exit(t);
 	perf_exit(t);
 	if (t->flags & THREAD_PERF)

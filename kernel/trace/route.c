@@ -57,6 +57,7 @@ static bool wants(const struct trace_instance *t, unsigned nr, const struct reco
 	const struct trace_filter *filter = READ_ONCE(t->filter[nr]);
 	const u64 *pids = READ_ONCE(t->pids);
 
+	debug_assert(!arch_irq_enabled());
 	return READ_ONCE(t->wanted) & BIT(nr) && (!pids || concerns(pids, nr, record)) &&
 	       (!filter || trace_filter_passes(filter, record));
 }
@@ -80,6 +81,7 @@ void trace_route(const struct record_header *record, u32 size, u64 now)
 	unsigned nr = (unsigned)(trace_event_by_id(record->type) - trace_events);
 	unsigned cpu = arch_cpu_id();
 
+	debug_assert(nr < NR_TRACE_EVENTS);
 	debug_assert(!arch_irq_enabled());
 	for (unsigned i = 0; i < NR_TRACE_INSTANCES; i++) {
 		struct trace_instance *t = &trace_instances[i];

@@ -18,6 +18,7 @@ static size_t show_sizes(const struct trace_instance *t, unsigned first, unsigne
 {
 	u64 kb = trace_buffer_kb(t, first);
 
+	debug_assert(mutex_is_held(&trace_lock));
 	for (unsigned cpu = first; cpu < end; cpu++) {
 		if (trace_buffer_kb(t, cpu) != kb)
 			return (size_t)snprintf(buf, size, "X\n");

@@ -61,6 +61,7 @@ static struct trace_readers readers = TRACE_READERS_INIT(readers);
 
 static bool has_events(const struct trace_instance *t, unsigned first, unsigned nr)
 {
+	debug_assert(first + nr <= arch_nr_cpus);
 	for (unsigned cpu = first; cpu < first + nr; cpu++) {
 		const struct ring *r = &t->rings[cpu];
 
@@ -111,6 +112,7 @@ static size_t header_text(char *buf, size_t size, const struct trace_text *t)
 	struct text out = text_of(buf, size);
 	u64 entries = 0, written = 0;
 
+	debug_assert(mutex_is_held(&trace_lock));
 	for (unsigned i = 0; i < t->nr_sources; i++) {
 		struct ring_stats st;
 
@@ -151,6 +153,7 @@ static size_t event_text(char *buf, size_t size, const struct trace_instance *t,
 	const struct trace_event *kind = trace_event_by_id(h->type);
 	struct text out = text_of(buf, size);
 
+	debug_assert(kind || h->type == EVENT_ID_print);
 	if (ev->lost)
 		text_add(&out, "CPU:%u [LOST %lu EVENTS]\n", cpu, ev->lost);
 	if (trace_option(t, TRACE_CONTEXT_INFO))
@@ -175,6 +178,7 @@ static void look_ahead(struct source *s)
 
 static void start_sources(struct trace_text *t)
 {
+	debug_assert(mutex_is_held(&trace_lock));
 	t->generation = t->t->generation;
 	for (unsigned i = 0; i < t->nr_sources; i++) {
 		ring_reader_init(&t->source[i].reader, &t->t->rings[t->source[i].cpu]);
@@ -201,6 +205,7 @@ static bool next_line(struct trace_text *t)
 {
 	struct source *s = earliest(t);
 
+	debug_assert(mutex_is_held(&trace_lock));
 	if (!s)
 		return false;
 	t->len = min(event_text(t->line, sizeof(t->line), t->t, s->cpu, &s->next),

@@ -154,6 +154,7 @@ void trace_set_option(struct trace_instance *t, enum trace_option option, bool o
 
 void trace_clear(struct trace_instance *t, int cpu)
 {
+	debug_assert(cpu < (int)arch_nr_cpus);
 	assert(mutex_is_held(&trace_lock));
 	for (unsigned c = 0; c < arch_nr_cpus; c++) {
 		if (cpu < 0 || (unsigned)cpu == c)
@@ -174,6 +175,7 @@ struct cpumask trace_cpumask(const struct trace_instance *t)
 {
 	struct cpumask mask = cpumask_none();
 
+	debug_assert(mutex_is_held(&trace_lock));
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
 		if (!t->rings[cpu].closed)
 			cpumask_set(&mask, cpu);
@@ -185,6 +187,7 @@ void trace_set_filter(struct trace_instance *t, unsigned event, struct trace_fil
 {
 	struct trace_filter *old = t->filter[event];
 
+	debug_assert(event < NR_TRACE_EVENTS);
 	assert(mutex_is_held(&trace_lock));
 	if (!filter && !old)
 		return;
@@ -295,6 +298,7 @@ int trace_set_buffer_kb(struct trace_instance *t, int cpu, u64 kb)
 
 u64 trace_buffer_kb(const struct trace_instance *t, unsigned cpu)
 {
+	debug_assert(cpu < arch_nr_cpus);
 	return t->rings[cpu].nr_pages * RING_DATA_SIZE / 1024;
 }
 
@@ -315,6 +319,7 @@ int trace_instance_start(struct trace_instance *t)
 {
 	int err;
 
+	debug_assert(!t->live);
 	assert(mutex_is_held(&trace_lock));
 	*t = (struct trace_instance){
 		.options = DEFAULT_OPTIONS,
@@ -335,6 +340,7 @@ int trace_instance_start(struct trace_instance *t)
 
 void trace_instance_stop(struct trace_instance *t)
 {
+	debug_assert(t->live && !t->nr_open);
 	assert(mutex_is_held(&trace_lock));
 	t->live = false;
 	trace_apply();

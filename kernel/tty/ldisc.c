@@ -154,6 +154,7 @@ static void erase_one(struct tty *t)
 {
 	u32 before = t->column;
 
+	debug_assert(t->head != t->ready);
 	debug_assert(mutex_is_held(&t->lock));
 	do
 		t->head--;

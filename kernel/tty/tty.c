@@ -107,6 +107,7 @@ static void take_control(struct tty *t)
 {
 	struct proc *p = current->proc;
 
+	debug_assert(p->pid == p->sid);
 	assert(mutex_is_held(&t->lock));
 	t->sid = p->sid;
 	t->pgrp = p->pgid;
@@ -135,6 +136,7 @@ static void forget_session(struct tty *t, int sid)
 {
 	struct proc *p;
 
+	debug_assert(mutex_is_held(&t->lock));
 	spin_lock(&proc_tree_lock);
 	list_for_each(p, &all_procs, all_link)
 		if (p->sid == sid && p->tty == t)
@@ -214,6 +216,7 @@ static bool raw_complete(const struct tty *t, size_t n, struct raw_wait *w)
 	u32 vmin = t->termios.cc[VMIN], have = ldisc_pending(t);
 	u64 time_ns = t->termios.cc[VTIME] * (NS_PER_SEC / 10);
 
+	debug_assert(mutex_is_held(&t->lock));
 	if (have >= min((size_t)max(vmin, 1u), n) || (!vmin && !time_ns))
 		return true;
 	if (!vmin && !w->deadline_ns)
@@ -258,6 +261,7 @@ static long wait_until_readable(struct tty *t, size_t n, bool block)
 	struct raw_wait w = { 0 };
 	long ret = 0;
 
+	debug_assert(mutex_is_held(&t->lock));
 	while (!ret) {
 		ret = check_background(t, SIGTTIN);
 		if (ret || (tty_local(t, ICANON) ? ldisc_available(t) > 0 : raw_complete(t, n, &w)))

@@ -50,6 +50,9 @@ static void destroy(void *object)
 {
 	struct pipe_and_ends *o = object;
 
+	for (unsigned i = 0; i < NR_FIBERS; i++)
+		if (o->ends[i])
+			pipe_detach(o->pipe, o->ends[i]);
 	pipe_free(o->pipe);
 	free(o);
 }
