@@ -234,6 +234,7 @@ static int put_string(struct args *a, const char *string, bool from_kernel)
 
 static int put_list(struct args *a, char *const *list, unsigned first, unsigned nr)
 {
+	debug_assert(first <= nr);
 	for (unsigned i = first; i < nr; i++) {
 		const char *string;
 		int err = get_pointer(a, list, i, &string);

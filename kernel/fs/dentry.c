@@ -113,6 +113,7 @@ struct dentry *dentry_create(struct dentry *parent, const char *name, size_t len
 	struct dentry *d = inode ? kzalloc(sizeof(*d)) : NULL;
 	char *room = d ? room_for_name(d, len) : NULL;
 
+	debug_assert(len <= NAME_MAX);
 	if (!room) {
 		inode_put(inode);
 		kfree(d);
@@ -233,6 +234,7 @@ int dentry_emit_dots(struct file *f, emit_fn emit, void *arg)
 {
 	struct dentry *d = f->path.dentry;
 
+	debug_assert(S_ISDIR(d->inode->mode));
 	if (f->pos == 0 && emit(arg, ".", d->inode->ino, S_IFDIR >> 12, 1))
 		return 1;
 	return f->pos <= 1 && emit(arg, "..", d->parent->inode->ino, S_IFDIR >> 12, 2);

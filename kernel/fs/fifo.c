@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The files of pipe(2), and FIFOs: pipes found by name. Both are ends of a byte queue (pipe.c). */
+#include "kernel/contract.h"
 #include "kernel/fs/pipe.h"
 #include "kernel/kernel.h"
 #include "kernel/task/proc.h"
@@ -88,6 +89,7 @@ static void pipe_release(struct file *f)
  */
 static long wait_for_partner(struct pipe *p, struct file *f, u32 before)
 {
+	debug_assert(may_sleep());
 	if (f->flags & O_NONBLOCK)
 		return f->mode & FILE_READ ? 0 : -ENXIO;
 	if (f->mode & FILE_READ)

@@ -6,6 +6,7 @@
  * There are few of these locks, so all are in one list. All waiters sleep on one queue and look
  * again whenever any lock is dropped.
  */
+#include "kernel/contract.h"
 #include "kernel/fs/vfs.h"
 
 #include "kernel/kernel.h"
@@ -92,6 +93,7 @@ long flock_apply(struct file *f, unsigned op)
 	struct flock *spare;
 	long err;
 
+	debug_assert(may_sleep());
 	switch (op & ~LOCK_NB) {
 	case LOCK_UN:
 		flock_drop(f);

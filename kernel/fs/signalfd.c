@@ -6,6 +6,7 @@
  * Every signal wakes the readers of all processes, who then look at their own: a descriptor may be
  * read by any process that inherited it.
  */
+#include "kernel/contract.h"
 #include "kernel/fs/event.h"
 
 #include "kernel/fs/vfs.h"
@@ -55,6 +56,7 @@ static long wait_for(struct file *f, const struct signalfd *s, struct siginfo *i
 {
 	long err;
 
+	debug_assert(may_sleep());
 	while (signal_wait(READ_ONCE(s->set), info, 0) < 0) {
 		if (f->flags & O_NONBLOCK)
 			return -EAGAIN;

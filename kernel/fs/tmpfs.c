@@ -529,6 +529,7 @@ struct file *file_anonymous(u64 size)
 
 int tmpfs_append(struct inode *i, const char *data, size_t n)
 {
+	debug_assert(S_ISREG(i->mode));
 	while (n) {
 		size_t offset = i->size % PAGE_SIZE, len = min(n, (size_t)(PAGE_SIZE - offset));
 		u64 pa = page_to_write(i, i->size >> PAGE_SHIFT);

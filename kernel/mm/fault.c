@@ -49,6 +49,7 @@ static u64 copy_frame(u64 src)
 {
 	u64 pa = page_alloc_user();
 
+	debug_assert(page_refs(src));
 	if (pa)
 		memcpy(phys_to_virt(pa), phys_to_virt(src), PAGE_SIZE);
 	return pa;

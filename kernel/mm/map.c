@@ -60,6 +60,7 @@ static unsigned zap_one(void *arg, u64 va, u64 pa, unsigned prot)
 {
 	struct zap *z = arg;
 
+	debug_assert(z->nr <= ZAP_BATCH);
 	(void)va, (void)prot;
 	if (z->nr == ZAP_BATCH)
 		zap_finish(z); /* those are unmapped; this one is on return */

@@ -256,6 +256,7 @@ static void unmap_behind(struct mm *mm, const struct inode *i, u64 size)
 {
 	u64 end = ALIGN_UP(size, PAGE_SIZE);
 
+	debug_assert(may_sleep());
 	mutex_lock(&mm->lock);
 	for (struct vma *v = vma_first(mm); v; v = vma_next(v)) {
 		u64 kept = end > v->offset ? end - v->offset : 0;

@@ -5,6 +5,7 @@
  * Reference: capabilities(7), "Transformation of capabilities during execve()" and "Effect of user
  * ID changes on capabilities".
  */
+#include "kernel/contract.h"
 #include "kernel/task/cred.h"
 
 #include "kernel/mm/mm.h"
@@ -59,6 +60,7 @@ bool cred_may_schedule(const struct thread *target)
 
 bool cred_may_nice(const struct thread *t, int nice)
 {
+	debug_assert(nice_is_valid(nice));
 	return (u64)(20 - nice) <= t->proc->rlimit[RLIMIT_NICE].cur || capable(CAP_SYS_NICE);
 }
 

@@ -21,6 +21,7 @@
 
 static void notify_stopped(struct proc *p, int sig)
 {
+	debug_assert(may_sleep());
 	spin_lock(&proc_tree_lock);
 	p->stop_unreported = sig;
 	p->continue_unreported = false;
@@ -200,6 +201,7 @@ static void enter_handler(const struct delivery *d)
 		.siginfo = &d->info,
 	};
 
+	debug_assert(d->sig >= 1 && d->sig <= NSIG);
 	t->restore_saved_mask = false;
 	if (arch_signal_frame(t, &req)) {
 		struct siginfo info = { .code = SI_KERNEL };

@@ -89,6 +89,7 @@ static struct proc *clone_proc(struct proc *parent, const struct clone_args *arg
 	u64 flags = args->flags;
 	struct proc *p = proc_alloc(parent);
 
+	debug_assert(!(flags & CLONE_THREAD));
 	if (!p)
 		return NULL;
 	p->exit_signal = args->exit_signal;

@@ -98,6 +98,7 @@ static void join(u32 *count)
 
 static void park(struct stopper *me)
 {
+	debug_assert(me == &stoppers[arch_cpu_id()]);
 	preempt_disable();
 	timer_stop_cpu();
 	arch_cpu_park(&me->parked);

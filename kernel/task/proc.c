@@ -68,6 +68,7 @@ struct proc *proc_alloc(struct proc *parent)
 {
 	struct proc *p = kmem_cache_alloc(proc_cache);
 
+	debug_assert(may_sleep());
 	if (!p)
 		return NULL;
 	memset(p, 0, offsetof(struct proc, rlimit));

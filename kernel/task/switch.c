@@ -72,6 +72,7 @@ static inline void switch_threads(bool preempt)
 	struct cpu *c = this_cpu();
 	struct thread *prev = current;
 
+	debug_assert(!arch_irq_enabled());
 	/*
 	 * Cleared before the pick: a kick from now on may be about a task that the pick does not
 	 * see.

@@ -164,6 +164,7 @@ static struct thread *alloc_kthread(void (*fn)(void *), void *arg)
 {
 	struct thread *t = thread_alloc(&kernel_proc, 0);
 
+	debug_assert(fn);
 	if (!t)
 		return NULL;
 	t->flags = THREAD_KERNEL;

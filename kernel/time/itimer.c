@@ -113,6 +113,7 @@ int itimer_real_set(const struct itimer_setting *new, struct itimer_setting *old
 {
 	struct itimers *its = get_itimers(current->proc);
 
+	debug_assert(may_sleep());
 	if (!its)
 		return -ENOMEM;
 	mutex_lock(&its->lock);
@@ -182,6 +183,7 @@ long posix_timer_create(const struct timer_event *event, bool realtime)
 	struct itimers *its = get_itimers(current->proc);
 	struct posix_timer *t = its ? alloc_timer(event, realtime) : NULL;
 
+	debug_assert(may_sleep());
 	if (!t)
 		return -EAGAIN;
 	mutex_lock(&its->lock);

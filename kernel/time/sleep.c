@@ -87,6 +87,7 @@ long sleep_until(u64 deadline_ns, u64 slack_ns)
 
 static void wake_sleeper(struct ktimer *t)
 {
+	debug_assert(arch_in_irq());
 	thread_wake(t->arg, TASK_INTERRUPTIBLE);
 }
 

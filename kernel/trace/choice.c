@@ -3,6 +3,7 @@
  * The control files that say which records of an event are kept: filters, threads, and the log of
  * what was wrong with a filter or a trigger.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/trace/internal.h"
@@ -84,6 +85,7 @@ size_t trace_show_filter(void *arg, unsigned event, char *buf, size_t size)
 	const struct trace_filter *f;
 	size_t len;
 
+	debug_assert(event < NR_TRACE_EVENTS);
 	if (tracefs_lock(arg))
 		return 0;
 	f = instance_of(arg)->filter[event];

@@ -3,6 +3,7 @@
  * The files trigger and hist of an event: commands that make, stop and end histograms, and what
  * they counted. Words and errors are Linux's.
  */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/trace/hist.h"
@@ -482,6 +483,7 @@ long trace_store_trigger(void *arg, unsigned event, const char *text, size_t len
 	struct command c;
 	int err;
 
+	debug_assert(event < NR_TRACE_EVENTS);
 	if (!tracefs_word(text, text_len, &pos, &word_len))
 		return (long)len;
 	err = tracefs_lock(arg);

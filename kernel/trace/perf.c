@@ -248,6 +248,7 @@ static void set_ring(struct perf_event *e, struct perf_ring *ring)
 {
 	struct perf_ring *old;
 
+	debug_assert(may_sleep());
 	mutex_lock(&trace_lock);
 	spin_lock(&ring_lock);
 	old = e->ring;
@@ -302,6 +303,7 @@ static long share_ring(struct perf_event *e, int fd)
 	struct perf_ring *ring = other ? ring_of(other) : NULL;
 	long err = 0;
 
+	debug_assert(may_sleep());
 	if (fd == -1)
 		set_ring(e, NULL);
 	else if (!other)

@@ -12,6 +12,7 @@
  * LOCKING. lock (a mutex) guards every change. What fits one word is read without it, as are the
  * settings by TCGETS. raw_lock guards the ring between the interrupt and ttyd.
  */
+#include "kernel/contract.h"
 #include "kernel/tty/ldisc.h"
 
 #include "kernel/kernel.h"
@@ -84,6 +85,7 @@ static long check_background(struct tty *t, int sig)
 {
 	struct proc *p = current->proc;
 
+	debug_assert(may_sleep());
 	if (p->tty != t || p->pgid == READ_ONCE(t->pgrp) || !READ_ONCE(t->pgrp))
 		return 0;
 	if (signal_is_blocked_or_ignored(sig))

@@ -193,6 +193,7 @@ static void attach_moved(struct pass *p)
 {
 	struct task *t, *next;
 
+	SCHED_DEBUG_ASSERT(p->nr_moved);
 	if (p->idle != CPU_NEWLY_IDLE) {
 		list_for_each_safe(t, next, &p->moved, link) {
 			list_del(&t->link);
@@ -289,6 +290,7 @@ static enum balance_outcome note_failed(struct pass *p, struct rq *src)
 	struct domain *sd = p->sd;
 	enum task_fate fate;
 
+	SCHED_DEBUG_ASSERT(!p->nr_moved);
 	sd->stat[p->idle].failed += schedstats(p->s);
 	if (p->idle != CPU_NEWLY_IDLE)
 		sd->nr_balance_failed++;

@@ -127,6 +127,7 @@ static u64 average_load(const struct group_stats *gs)
 
 static void want(struct pass *p, enum migration_type type, u64 amount)
 {
+	SCHED_DEBUG_ASSERT((s64)amount >= 0);
 	p->type = type;
 	p->imbalance = (s64)amount;
 }

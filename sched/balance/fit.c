@@ -46,6 +46,7 @@ int fit_idle_cpu(struct sched *s, const struct domain *sd, const struct task *t,
 	u64 most = 0;
 	int best = -1;
 
+	SCHED_DEBUG_ASSERT(target < s->nr_cpus);
 	for (unsigned n = sd->span->weight; n; n--) {
 		const struct rq *rq;
 

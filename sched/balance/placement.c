@@ -162,6 +162,7 @@ static int scan_cores(struct sched *s, const struct task *t, struct group *llc, 
 	unsigned cpu = target;
 	int thread = -1;
 
+	SCHED_DEBUG_ASSERT(cpumask_test(&llc->cpus, target));
 	for (unsigned n = llc->weight; n; n--) {
 		cpu = cpumask_next_wrap(&llc->cpus, cpu);
 		if (!may_run(s, t, cpu))
@@ -185,6 +186,7 @@ static int scan_cpus(struct sched *s, const struct task *t, const struct group *
 	unsigned limit = feature(s, FEATURE_SIS_UTIL) ? READ_ONCE(llc->nr_idle_scan) : CPU_MAX;
 	unsigned cpu = target;
 
+	SCHED_DEBUG_ASSERT(cpumask_test(&llc->cpus, target));
 	for (unsigned n = llc->weight; n && limit; n--) {
 		cpu = cpumask_next_wrap(&llc->cpus, cpu);
 		if (!may_run(s, t, cpu))

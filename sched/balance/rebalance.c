@@ -258,6 +258,7 @@ static void kick_idle_balancer(struct rq *rq, u64 now)
 	struct sched *s = rq->s;
 	unsigned cpu;
 
+	SCHED_DEBUG_ASSERT(!host_lock_held(&rq->lock));
 	if (now < READ_ONCE(s->nohz_next_balance) || !wants_idle_help(rq))
 		return;
 	for_each_cpu(cpu, &s->nohz_idle) {

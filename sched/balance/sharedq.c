@@ -64,6 +64,7 @@ static void take_off(struct shard *shard, struct task *t)
 /* The shards of an LLC are those of its first CPUs. */
 static unsigned nr_shards(const struct rq *leader)
 {
+	SCHED_DEBUG_ASSERT(leader->llc_id == leader->cpu);
 	return max(1u, READ_ONCE(leader->shared.nr_shards));
 }
 
@@ -167,6 +168,7 @@ static void unlink_task(struct rq *rq, struct task *t)
 {
 	struct shard *shard = rq->shared.shard;
 
+	SCHED_DEBUG_ASSERT(t->shared.state != SHARED_NOT);
 	SCHED_ASSERT(host_lock_held(&rq->lock));
 	lock_shard(rq, shard);
 	if (t->shared.state == SHARED_LINKED)
@@ -481,6 +483,7 @@ void sharedq_topology(struct sched *s)
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct rq *rq = cpu_rq(s, cpu), *leader = cpu_rq(s, rq->llc_id);
 
+		SCHED_DEBUG_ASSERT(!rq->shared.shard);
 		rq->shared.next_in_llc = rq->shared.next_llc = cpu;
 		/* A leader counts the cores met so far in nr_shards, which is 0 again below. */
 		rq->shared.core_index = rq->core->first == cpu

@@ -10,7 +10,7 @@
 #include "sched/balance/domain.h"
 
 void sharedq_init(struct rq *rq);
-/* Set which CPUs share, and in which order. The topology was built; no task is queued yet. */
+/* Set which CPUs share, and in which order. The topology was built; no runqueue has a shard. */
 void sharedq_topology(struct sched *s);
 /*
  * Have every runqueue follow a change of the shared queue's features and tunables. No lock held.

@@ -281,6 +281,7 @@ void topology_init(struct sched *s, const struct sched_cpu_desc *desc)
 {
 	struct topology *topo = s->topology;
 
+	SCHED_DEBUG_ASSERT(!topo->groups);
 	topo->groups = (struct group *)(topo + 1);
 	topo->domains = (struct domain *)(topo->groups + NR_LEVELS * s->nr_cpus);
 	topo->desc = (struct sched_cpu_desc *)(topo->domains + (NR_LEVELS - 1) * s->nr_cpus);

@@ -88,6 +88,7 @@ static void reassign(struct sched *s, unsigned cpu, const struct task *root)
 {
 	struct task *t;
 
+	SCHED_DEBUG_ASSERT(!cpu_rq(s, cpu)->waste.taken_by);
 	do {
 		struct rq *rq = cpu_rq(s, cpu);
 
@@ -134,6 +135,7 @@ static u32 match_restricted(struct sched *s, const struct waste *w)
 	u32 nr = 0;
 	unsigned cpu;
 
+	SCHED_DEBUG_ASSERT(w->nr_idle && w->nr_restricted);
 	for_each_cpu(cpu, &w->idle)
 		cpu_rq(s, cpu)->waste.taken_by = NULL;
 	for_each_cpu(cpu, &w->restricted) {

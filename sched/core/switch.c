@@ -113,6 +113,7 @@ static bool is_about_news(const struct rq *rq, bool preempt)
 /* The running task goes on. If a class asks for a switch now, that is the next one. */
 static __noinline struct task *serve_news(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	rq->keep_clock = 0;
 	rq->prev = rq->curr;
 	notice_others(rq);

@@ -91,6 +91,7 @@ wake_sleeping(struct sched *s, struct rq *rq, struct task *t, unsigned cpu, unsi
 /* It sleeps but is still in its queue, and stays on that CPU. */
 static void wake_delayed(struct rq *rq, struct task *t, unsigned cpu, unsigned flags)
 {
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_DELAYED);
 	rq->nr_uninterruptible -= t->contributes_to_load;
 	wake_on(rq, t, cpu, ENQUEUE_WAKEUP | ENQUEUE_DELAYED, flags);
 }

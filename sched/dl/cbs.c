@@ -63,6 +63,7 @@ void cbs_replenish(struct dl_task *d, u64 now)
 
 void cbs_exhaust(struct dl_task *d, u64 now)
 {
+	SCHED_DEBUG_ASSERT(d->started && !d->throttled);
 	/* A task that yields loses the rest of its budget. */
 	d->budget_ns = min(d->budget_ns, (s64)0);
 	throttle(d);

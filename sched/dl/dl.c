@@ -292,12 +292,14 @@ static bool dl_preempts(struct rq *rq, struct task *woken, unsigned flags)
 
 static void dl_online(struct rq *rq)
 {
+	SCHED_DEBUG_ASSERT(rq->online);
 	dl_count_server(rq, true);
 	dl_ask_others_to_push(rq);
 }
 
 static void dl_offline(struct rq *rq)
 {
+	SCHED_DEBUG_ASSERT(!rq->online);
 	dl_fair_server.stop(rq);
 	dl_count_server(rq, false);
 }

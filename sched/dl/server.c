@@ -40,6 +40,7 @@ void dl_server_init(struct rq *rq)
 {
 	struct dl_task *d = &dl_of(rq)->server.d;
 
+	SCHED_DEBUG_ASSERT(!dl_of(rq)->server.active);
 	d->runtime_ns = SERVER_RUNTIME_NS;
 	d->relative_ns = d->period_ns = SERVER_PERIOD_NS;
 	d->bw = dl_bw(d->runtime_ns, d->period_ns);

@@ -115,6 +115,7 @@ static void count_in(struct clamp_count *c, u16 value, bool first)
 {
 	u32 bucket = bucket_of(value);
 
+	SCHED_DEBUG_ASSERT(value <= OPP_CAPACITY);
 	if (!c->nr[bucket]++ || value > c->most[bucket])
 		c->most[bucket] = value;
 	if (first || value > c->value)

@@ -32,6 +32,7 @@ static void follow(struct rq *rq, struct freq_domain *d)
 {
 	u32 opp = freq_within(d, opp_for_capacity(d->type, domain_request(d)));
 
+	debug_assert_locked(d);
 	d->unserved = opp != d->opp;
 	if (!d->unserved || time_before(rq->clock, d->throttled_until))
 		return;

@@ -78,6 +78,7 @@ static u16 put_server(struct rq *rq, const struct sched_class *class)
 	struct event_sched_decision_task row;
 	struct class_numbers n;
 
+	debug_assert_locked(rq);
 	if (!traced(rq->s, EVENT_sched_decision_task))
 		return 0;
 	class->server->numbers(rq, &n);
@@ -241,6 +242,7 @@ static void end_server(struct event_sched_decision_class *d, struct rq *rq,
 {
 	struct class_numbers n;
 
+	debug_assert_locked(rq);
 	class->server->numbers(rq, &n);
 	__builtin_memcpy(d->comm, t ? t->comm : SERVER_NAME,
 			 t ? TASK_COMM_LEN : sizeof(SERVER_NAME));

@@ -9,6 +9,7 @@ static u32 nr_waiting(const struct bandwidth *pool)
 	const struct list *link;
 	u32 nr = 0;
 
+	debug_assert_locked(pool);
 	for (link = pool->throttled.next; link != &pool->throttled; link = link->next)
 		nr++;
 	return nr;

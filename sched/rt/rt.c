@@ -232,6 +232,7 @@ static void rt_charge(struct rq *rq)
 {
 	u64 delta = charge_time(rq, &rq->curr->fair);
 
+	SCHED_DEBUG_ASSERT(rq->curr->class->rank == CLASS_rt);
 	rq->run_ns += delta;
 	rt_account(rq, delta);
 }
@@ -380,6 +381,7 @@ static int rt_prio(const struct sched_attr_req *req)
 
 static void rt_offline(struct rq *rq)
 {
+	SCHED_DEBUG_ASSERT(!rq->online);
 	if (rt_of(rq)->throttled)
 		unthrottle(rq, REASON_cpu_leaves);
 	rt_of(rq)->used_ns = 0;

@@ -226,6 +226,7 @@ static __noinline struct entity *prefer_buddies(struct fair_queue *q, struct ent
 {
 	struct entity *e = first;
 
+	SCHED_DEBUG_ASSERT(first);
 	if (first == cfs_queue(q)->skip) {
 		struct entity *second = second_choice(q, curr, first);
 

@@ -43,6 +43,7 @@ static struct task *fair_queued(struct rq *rq, struct task *after)
 
 static u64 fair_next_timer(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	return earlier(rq->hrtick_at, rq->bandwidth.at);
 }
 
@@ -61,6 +62,7 @@ static void fair_offline(struct rq *rq)
 {
 	struct fair_queue *q;
 
+	SCHED_DEBUG_ASSERT(!rq->online);
 	finish_all_delayed(rq);
 	bandwidth_offline(rq);
 	list_for_each(q, &rq->queues, link)

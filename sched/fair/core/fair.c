@@ -31,6 +31,7 @@ void fair_charge(struct rq *rq)
 {
 	struct fair_queue *q = &rq->fair;
 
+	debug_assert_locked(rq);
 	do {
 		struct entity *e = q->curr;
 
@@ -276,12 +277,14 @@ struct task *fair_pick(struct rq *rq)
 
 static void set_hrtick(struct rq *rq, u64 when)
 {
+	debug_assert_locked(rq);
 	rq->hrtick_at = when;
 	rq->timer_stale = true;
 }
 
 s64 fair_slice_left(struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e->queue->curr == e);
 	return (s64)(e->queue->policy->slice(e->queue, e) - (e->sum_exec - e->prev_sum_exec));
 }
 

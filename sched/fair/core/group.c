@@ -30,6 +30,7 @@
 
 struct fair_queue *group_queue(struct sched *s, struct task_group *tg, unsigned cpu)
 {
+	SCHED_DEBUG_ASSERT(cpu < s->nr_cpus);
 	return tg ? &tg->cpu[cpu].queue : &cpu_rq(s, cpu)->fair;
 }
 
@@ -73,6 +74,7 @@ static u64 weight_on_cpu(const struct fair_queue *q)
 	u64 all = READ_ONCE(tg->load_avg) - q->load_contrib + load;
 	u64 weight = shares * load;
 
+	SCHED_DEBUG_ASSERT(q->nr_running);
 	if ((s64)all > 0)
 		weight /= all;
 	return min(max(weight, WEIGHT_MIN), shares);

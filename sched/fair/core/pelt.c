@@ -83,6 +83,7 @@ void pelt_cross_periods(struct pelt *p, u64 units, u64 weight, u64 load, u64 run
  */
 static void tell_averages(const struct fair_queue *q, const struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(!e || e->queue == q);
 	if (!traced_any(q->rq->s, AVERAGE_EVENTS) || q->rq->deciding)
 		return;
 	if (e)
@@ -120,6 +121,7 @@ u64 pelt_clock(const struct fair_queue *q)
 
 void pelt_init(struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(!e->avg.last_update);
 	e->avg = (struct pelt){
 		.load_avg = weight_down(e->load.weight),
 		.load_sum = SUM_MAX - PELT_PERIOD,
@@ -132,6 +134,7 @@ void pelt_init_util(struct fair_queue *q, struct entity *e)
 	/* 6.1 takes the weight as it is stored, with ten bits more than the queue's load has. */
 	u64 weight = q->policy->guess_in_load_units ? weight_down(e->load.weight) : e->load.weight;
 
+	SCHED_DEBUG_ASSERT(!e->avg.last_update);
 	if (spare > 0) {
 		u64 share = q->avg.util_avg * weight / (q->avg.load_avg + 1);
 

@@ -67,6 +67,7 @@ static inline u64 pelt_now(const struct fair_queue *q)
 /* An entity that runs or waits on @q, attached therefore. */
 static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bool running)
 {
+	SCHED_DEBUG_ASSERT(e->queued);
 	if (pelt_is_due(&e->avg, q->rq->clock))
 		pelt_age(&e->avg, pelt_now(q), true, e, 1,
 			 entity_is_task(e) ? 1 : e->own_queue->tasks.nr, running);
@@ -75,6 +76,7 @@ static inline void pelt_update_queued(struct fair_queue *q, struct entity *e, bo
 /* The same for an entity that is not; without effect if it is attached to no queue. */
 static inline void pelt_update_away(struct fair_queue *q, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(!e->queued);
 	if (e->avg.last_update && pelt_is_due(&e->avg, q->rq->clock))
 		pelt_age(&e->avg, pelt_now(q), true, e, 0, 0, false);
 }
@@ -84,6 +86,7 @@ static inline void pelt_catch_up(struct entity *e)
 {
 	u64 upto = e->queue->avg.last_update;
 
+	SCHED_DEBUG_ASSERT(!e->queued);
 	if (e->avg.last_update && (s64)(upto - e->avg.last_update) >= 1024)
 		pelt_age(&e->avg, upto, false, e, 0, 0, false);
 }

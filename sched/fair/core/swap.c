@@ -34,6 +34,7 @@ static void enter_swapped(struct fair_queue *q, struct entity *e, u64 least)
 {
 	u64 lead = lead_over(least, e, q->rq->s->tick_ns);
 
+	SCHED_DEBUG_ASSERT(!e->queued);
 	adopt(q, e, false);
 	e->vruntime = lead;
 	queue_enter(q, e, QUEUE_RESTORE | PLACE_SWAPPED);

@@ -22,6 +22,7 @@ struct load_weight weight_of_task(const struct task *t);
 /* A changed weight makes its inverse stale. */
 static inline void load_add(struct load_weight *load, u64 weight)
 {
+	SCHED_DEBUG_ASSERT(weight);
 	load->weight += weight;
 	load->inverse = 0;
 }

@@ -49,6 +49,7 @@ static u64 weight(const struct entity *e)
 
 static void sums_add(struct fair_queue *q, u64 vruntime, u64 w)
 {
+	SCHED_DEBUG_ASSERT(w);
 	eevdf_queue(q)->sum_key += (s128)(s64)(vruntime - eevdf_queue(q)->v0) * (s64)w;
 	eevdf_queue(q)->sum_weight += w;
 }

@@ -93,6 +93,7 @@ static void shorten_turn(struct fair_queue *q, u64 deadline)
 	struct rq *rq = q->rq;
 	s64 until;
 
+	debug_assert_locked(q->rq);
 	if (q->owner || !q->curr)
 		return;
 	until = time_until(q, deadline);
@@ -107,6 +108,7 @@ static void enter_with_deadline(struct fair_queue *q, struct entity *e, unsigned
 	struct fdl_cpu *fdl = fdl_of(e);
 	u64 v = fdl_now(q), latest = v + fdl->rr_ns, soonest = v + (fdl->wakeup_ns ?: fdl->rr_ns);
 
+	SCHED_DEBUG_ASSERT(fdl_period(e));
 	if (!e->due || (flags & ENQUEUE_UNTHROTTLE))
 		e->due = fdl_some(soonest);
 	else
@@ -152,6 +154,7 @@ static void fdl_place(struct fair_queue *q, struct entity *e, unsigned flags)
 /* Its deadline stays with it: what it owes. */
 static __noinline void leave_deadlines(struct fair_queue *q, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(!e->due || fdl_queue(q)->nr);
 	if (!e->queued)
 		return;
 	if (!e->due) {
@@ -225,6 +228,7 @@ static void count_pick(struct fair_queue *q, struct entity *e)
 	struct fdl_cpu *fdl = fdl_of(e);
 	u64 since = time_max(fdl->waiting_since, e->exec_start);
 
+	SCHED_DEBUG_ASSERT(e->due && e != q->curr);
 	fdl->nr_picks++;
 	fdl->max_gap_ns = max(fdl->max_gap_ns, sub_floor0(q->rq->clock, since));
 }

@@ -137,6 +137,7 @@ void fdl_demand(struct entity *e)
 	const struct fair_queue *q = e->own_queue;
 	struct fdl_cpu *fdl = fdl_of(e);
 
+	debug_assert_locked(q->rq);
 	if (likely(!READ_ONCE(fdl_root(q->rq->s)->controlled)))
 		return;
 	fdl->demand_ns += fdl->demand_nr * sub_floor0(q->rq->clock, fdl->demand_at);
