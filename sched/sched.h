@@ -295,8 +295,9 @@ size_t sched_dump_schedstat(struct sched *s, char *buf,
 void sched_check(struct sched *s);
 
 /*
- * Pass the events of @mask (BIT(EVENT_x), sched/observe/event.h) to host_trace(). None at first.
- * Where the first of DECISION_EVENTS comes or the last goes, takes each runqueue's lock in turn.
+ * From now on the events of @mask (BIT(EVENT_x), sched/observe/event.h) are passed to host_trace().
+ * At first none are. Takes each runqueue's lock in turn if the first event of DECISION_EVENTS is
+ * switched on, or the last one off.
  */
 void sched_trace_set(struct sched *s, u64 mask);
 

@@ -40,7 +40,7 @@ enum task_state {
 	TASK_NORMAL = TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE,
 };
 
-/* The policies: POLICY(SCHED_x, its number, its name). What tasks of each have says its class. */
+/* The policies: POLICY(SCHED_x, its number, its name). The class of each says what its tasks do. */
 #define SCHED_POLICIES(POLICY)                                                                     \
 	POLICY(SCHED_NORMAL, 0, "normal")                                                          \
 	POLICY(SCHED_FIFO, 1, "fifo")                                                              \

@@ -100,7 +100,10 @@ static long socket_write(struct file *f, const void *user_buf, size_t n, u64 *po
 	return socket_writev(f, &iov, 1, n);
 }
 
-/* A direction that ended is no error: one can read its end. If both did, it is a hang-up. */
+/*
+ * The events of a socket. If one direction has ended that is no error, for its end can be read. If
+ * both directions have ended it is a hang-up.
+ */
 static unsigned socket_poll(struct file *f, struct poll_table *pt)
 {
 	unsigned in = pipe_poll_end(rx(f), FILE_READ, pt);

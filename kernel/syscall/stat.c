@@ -83,7 +83,7 @@ static long with_either(int dirfd, const char *user, u32 flags,
 
 /* --- stat ----------------------------------------------------------------------------- */
 
-/* A file's time, which may be before 1970, of @ns that are negative then. */
+/* The time of a file as a struct timespec. @ns is negative for a time before 1970. */
 static struct timespec file_time(u64 ns)
 {
 	s64 sec = (s64)ns / (s64)NS_PER_SEC, rest = (s64)ns % (s64)NS_PER_SEC;
@@ -318,7 +318,10 @@ struct owner {
 	u32 uid, gid; /* ~0: as it is */
 };
 
-/* Only the privileged give files away; an owner chooses among the groups that it is in. */
+/*
+ * May the running thread make @o the owner of @i? Only a privileged thread gives a file away. The
+ * owner may give it one of the groups that the owner is in.
+ */
 static bool may_give(const struct inode *i, const struct owner *o)
 {
 	if (capable(CAP_CHOWN))

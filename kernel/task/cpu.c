@@ -37,7 +37,10 @@ static void *boot_alloc(size_t size)
 	return memset(phys_to_virt(pa), 0, size);
 }
 
-/* The CPUs of isolcpus=. Of Linux's flags before the list, "domain" is what the list alone says. */
+/*
+ * The CPUs that isolcpus= lists. Linux takes flags before the list. Of these "domain" is accepted
+ * here, and changes nothing.
+ */
 static struct cpumask isolated_cpus(unsigned nr_cpus)
 {
 	const char *list = cmdline_get("isolcpus");

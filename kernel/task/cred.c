@@ -96,7 +96,7 @@ void cred_ids_changed(const struct ids *old, const struct ids *now)
 		WRITE_ONCE(current->mm->secret, true);
 }
 
-/* The capabilities that the file system user 0 has and others lack. */
+/* Capabilities that come when the user for file access becomes 0, and go when it is 0 no more. */
 #define CAPS_OF_FILES                                                                              \
 	(CAP_BIT(CAP_CHOWN) | CAP_BIT(CAP_DAC_OVERRIDE) | CAP_BIT(CAP_DAC_READ_SEARCH) |           \
 	 CAP_BIT(CAP_FOWNER) | CAP_BIT(CAP_FSETID) | CAP_BIT(CAP_MKNOD))

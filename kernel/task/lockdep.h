@@ -12,7 +12,7 @@ struct mutex;
  */
 void lockdep_acquire(const void *lock, const char *name);
 void lockdep_release(const void *lock);
-/* The same for the scheduler's locks, which have ranks. */
+/* As lockdep_acquire(), for a lock of the scheduler: its class is its rank. */
 void lockdep_acquire_host(const struct host_lock *lock);
 /* The same for mutexes. @trying: the caller does not wait, so its order is not checked. */
 void lockdep_acquire_mutex(const struct mutex *m, bool trying);

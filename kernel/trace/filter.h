@@ -28,7 +28,7 @@ struct trace_field {
 /* The field of event number @event that is called @name, or NULL. */
 const struct trace_field *trace_field_find(unsigned event, const char *name, size_t len);
 
-/* The number in field @f of @record, extended to 64 bits as the field is; no text. */
+/* The number in field @f of @record, extended to 64 bits by the field's sign. @f is no text. */
 u64 trace_field_number(const struct trace_field *f, const void *record);
 
 struct trace_filter;

@@ -62,7 +62,7 @@ struct perf_attr {
 
 struct perf_ring; /* perf_ring.c */
 
-/* Fields but for `enabled`, `ring` and the counts stay as they were made. */
+/* An event. Its fields are constant once it is made, but for `enabled`, `ring` and the counts. */
 struct perf_event {
 	struct list links;	 /* on threads; guarded by: trace_lock */
 	struct perf_event *next; /* on the same CPU; guarded by: trace_lock; read by recording */

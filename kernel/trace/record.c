@@ -15,7 +15,7 @@
 
 /* --- the hot path ---------------------------------------------------------------------------- */
 
-/* A struct record_header in one word: type, context, who is running. */
+/* The struct record_header of a record of @type, in one word: type, context, running thread. */
 static inline u64 make_header(u16 type, bool irqs_off)
 {
 	const struct cpu *cpu = this_cpu();

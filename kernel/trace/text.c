@@ -29,7 +29,7 @@ struct source {
 	struct ring_reader reader;
 };
 
-/* An open text file. guarded by: trace_lock */
+/* A file `trace` or `trace_pipe` that is open. guarded by: trace_lock */
 struct trace_text {
 	struct trace_instance *t;
 	u64 generation; /* of the rings that the sources read */

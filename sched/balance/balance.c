@@ -269,7 +269,7 @@ static void balance_less_often(struct pass *p)
 		sd->balance_interval_ms *= 2;
 }
 
-/* There was nothing to move, or affinity holds every task in place. */
+/* Notes that the pass left the domain as it is: nothing was to be moved, or affinity forbade it. */
 static void note_balanced(struct pass *p)
 {
 	p->sd->stat[p->idle].balanced += schedstats(p->s);
@@ -370,7 +370,7 @@ static struct rq *move_tasks(struct pass *p)
 	}
 }
 
-/* Returns what came of it. */
+/* Makes the pass @p, which is this CPU's to make, and returns its outcome. */
 static enum balance_outcome make_pass(struct pass *p)
 {
 	enum balance_outcome outcome = OUTCOME_balanced;

@@ -35,8 +35,8 @@ void energy_check(const struct rq *rq);
 /* True if less than a fifth is left of @rq's CPU, its clamps counted. Read racily. */
 bool cpu_is_overutilized(const struct rq *rq);
 /*
- * @t woke up on @rq, locked and uneven, or runs there at a tick: if it is a fair task, and the CPU
- * is over-utilised, so is the machine.
+ * Notes that the machine is over-utilised if the CPU of @rq is and @t is a fair task. @t woke up on
+ * @rq, which is locked and uneven, or a tick found it running there.
  */
 void overutilized_note(struct rq *rq, const struct task *t);
 /*

@@ -12,8 +12,8 @@
 #include "sched/record/pass.h"
 
 /*
- * Inlined into both functions that measure: a call for each CPU is a twentieth of a newly idle
- * CPU's search.
+ * For functions that both functions that measure inline. A call for each CPU would take a twentieth
+ * of a newly idle CPU's search.
  */
 #define INLINED static inline __attribute__((always_inline))
 

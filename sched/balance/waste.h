@@ -21,7 +21,7 @@ struct waste {
 	struct cpumask idle, restricted;	/* CPUs that idle; CPUs with restricted tasks */
 };
 
-/* The standing of a runqueue as the machine knows it. guarded by: sched.waste_lock and rq lock */
+/* A runqueue's part of the machine's sums. guarded by: sched.waste_lock and rq lock */
 struct waste_rq {
 	bool idle;
 	u32 nr_waiting;		/* pickable tasks beyond the one that runs or will run */

@@ -50,7 +50,7 @@ static inline void observe_switch(struct rq *rq, struct task *prev, struct task 
 	TRACE(sched_switch, rq->s, rq->cpu, prev, next, preempt && prev != rq->idle);
 }
 
-/* The CPU begins to idle, and ends that. */
+/* The CPU of @rq begins to idle; observe_busy(): it ends that. */
 static inline void observe_idle(struct rq *rq)
 {
 	if (unlikely(rq->freq))

@@ -121,7 +121,7 @@ struct governor {
 	 * It takes over @d, by the CPU numbered @cpu at time @now. Locked: @d.
 	 */
 	void (*start)(struct sched *s, struct freq_domain *d, unsigned cpu, u64 now);
-	/* News of a CPU of @d, that of @rq. Locked: @rq, @d. */
+	/* The CPU of @rq, one of @d's, has news: @reason. Locked: @rq, @d. */
 	void (*update)(struct rq *rq, struct freq_domain *d, enum freq_reason reason);
 };
 
@@ -167,7 +167,7 @@ void freq_task_enters(struct rq *rq, struct task *t, unsigned flags);
 void freq_task_leaves(struct rq *rq, struct task *t, unsigned flags);
 /* Its governor is told. */
 void freq_update(struct rq *rq, enum freq_reason reason);
-/* Scaled time now; and before the running task had its last @delta ns of the CPU. */
+/* Scaled time: now; when the last @delta ns of the running task began. */
 u64 freq_time(struct rq *rq);
 u64 freq_time_before(struct rq *rq, u64 delta);
 /* E1 to E3, E6, E9 and E10 of invariant.def. */

@@ -47,7 +47,7 @@ void fair_nominate(struct entity *e);
 struct tally fair_seen_from_above(const struct fair_queue *q, struct tally n);
 /* ns that the slice of @e, which runs, lasts still. */
 s64 fair_slice_left(struct entity *e);
-/* A turn of @t, which runs, begins or goes on: a timer may be to end it. */
+/* A turn of @t, which runs, begins or goes on. Sets the timer that is to end the turn, if any. */
 void fair_start_turn(struct rq *rq, struct task *t);
 /* A tunable changed: the policy hears of it on every CPU. */
 void fair_tuned(struct sched *s);

@@ -172,7 +172,10 @@ void pelt_attach(struct fair_queue *q, struct entity *e)
 	propagate(q, (s64)p->load_sum);
 }
 
-/* Rounding may have left less than we take, and an average must not outlive its sum. */
+/*
+ * Takes the parts off an average and its sum. Rounding may have left less in them than the parts;
+ * then 0 is left. A sum is at least what its average stands for.
+ */
 static void subtract(u64 *avg, u64 avg_part, u64 *sum, u64 sum_part)
 {
 	*avg = sub_floor0(*avg, avg_part);
