@@ -12,7 +12,7 @@
 
 #include "program.h"
 
-static const struct object *const objects[] = { &pipe_object, &record_object };
+static const struct object *const objects[] = { &eventfd_object, &pipe_object, &record_object };
 
 static struct history history;
 static u64 nr_runs;

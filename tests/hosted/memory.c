@@ -86,7 +86,10 @@ void user_memory_is(enum user_memory how, size_t after)
 	user[world_thread()].after = after;
 }
 
-/* The page at address 0 is nobody's, as in the kernel. */
+/*
+ * The page at address 0 is nobody's, as in the kernel. A fault where nobody may sleep fetches no
+ * page.
+ */
 static size_t copy(void *dst, const void *src, size_t n)
 {
 	size_t all = n;
@@ -94,6 +97,8 @@ static size_t copy(void *dst, const void *src, size_t n)
 
 	if ((u64)dst < PAGE_SIZE || (u64)src < PAGE_SIZE)
 		return n;
+	if (user[world_thread()].how == USER_ABSENT && arch_preemptible())
+		user[world_thread()].how = USER_PRESENT;
 	if (user[world_thread()].how != USER_PRESENT) {
 		n = min(n, *after);
 		*after -= n;

@@ -44,4 +44,4 @@ struct object {
 					 const struct call *call, struct answer *answer);
 };
 
-extern const struct object pipe_object, record_object;
+extern const struct object eventfd_object, pipe_object, record_object;
