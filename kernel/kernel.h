@@ -86,7 +86,7 @@ void random_bytes(void *buf, size_t n);
 
 /* Functions that initialise a part: run in link order after the core is up, in thread context. */
 typedef int (*initcall_fn)(void);
-#define INITCALL(fn) static initcall_fn initcall_##fn __section(".initcall") = (fn)
+#define INITCALL(fn) static initcall_fn initcall_##fn __section("initcall") = (fn)
 
 /* In-kernel tests: run with selftest= on the command line, reported as KTAP. 0 is success. */
 struct selftest {

@@ -53,11 +53,13 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^ -lcmocka -lm -pthread
 
 # Objects of the kernel, with a switch to another thread between any two of their basic blocks (tests/hosted).
-HOSTED_KERNEL := $(addprefix kernel/,fs/eventfd.c fs/pipe.c fs/record.c task/account.c task/mutex.c task/wait.c)
+HOSTED_KERNEL := $(addprefix kernel/,\
+	fs/eventfd.c fs/pipe.c fs/record.c fs/poll.c \
+	task/account.c task/futex.c task/mutex.c task/wait.c time/itimer.c time/sleep.c time/timer.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
 $(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.
 $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc
-$(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c)
+$(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c lib/rbtree.c)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^
 

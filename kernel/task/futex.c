@@ -235,7 +235,8 @@ static void wait_for_wake(struct futex_waiter *w)
 /*
  * Lab 12, begin: puts @w into its bucket and says whether it is to sleep: the word at @addr holds
  * @val, and whoever changes it from now on finds @w. Otherwise @w is in no bucket, and *@result is
- * what the wait returns: an error of the load, 0 if a waker was faster, else -EAGAIN.
+ * what the wait returns: 0 if a waker was faster, whose wakeup nobody else gets; else an error of
+ * the load, or -EAGAIN.
  */
 static bool begin_wait(struct futex_waiter *w, const u32 *addr, u32 val, long *result)
 {
@@ -246,7 +247,7 @@ static bool begin_wait(struct futex_waiter *w, const u32 *addr, u32 val, long *r
 	if (!error && now == val)
 		return true;
 	bool woken = dequeue_waiter(w);
-	*result = error ? error : woken ? 0 : -EAGAIN;
+	*result = woken ? 0 : error ? error : -EAGAIN;
 	return false;
 }
 

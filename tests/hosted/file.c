@@ -13,6 +13,12 @@ struct file *file_nameless(const struct file_ops *ops, void *private, u32 flags)
 	return f;
 }
 
+struct file *file_get(struct file *f)
+{
+	ref_get(&f->refs);
+	return f;
+}
+
 void file_put(struct file *f)
 {
 	if (!ref_put(&f->refs))

@@ -127,7 +127,8 @@ static bool search(struct search *s, const void *model)
 		s->placed--;
 	}
 	free(copy);
-	return !left || found;
+	return found ||
+	       (!left && (!s->p->object->model_may_end || s->p->object->model_may_end(model)));
 }
 
 bool judge_history(const struct program *p, struct history *h)
@@ -144,5 +145,7 @@ bool judge_history(const struct program *p, struct history *h)
 	free(model);
 	if (good)
 		h->world.fault[0] = '\0';
+	else if (!h->world.fault[0])
+		snprintf(h->world.fault, 200, "it was answered in a state that is no end");
 	return good;
 }

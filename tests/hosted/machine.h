@@ -12,6 +12,11 @@ struct arch_thread {
 	unsigned fiber; /* its number */
 };
 
+/* Of a fiber's CPU. */
+struct arch_cpu {
+	bool irqs_off;
+};
+
 #define USER_END	  0x7ffffffff000ull
 #define ARCH_VMAP_START	  0ull
 #define ARCH_VMAP_END	  0ull

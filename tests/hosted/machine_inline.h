@@ -6,6 +6,7 @@
 #include "machine.h"
 
 extern struct cpu *hosted_cpu; /* of the fiber that runs */
+extern u64 hosted_clock_ns;
 
 static inline struct thread *arch_current(void)
 {
@@ -19,7 +20,7 @@ static inline struct cpu *this_cpu(void)
 
 static inline unsigned arch_cpu_id(void)
 {
-	return 0;
+	return hosted_cpu->id;
 }
 
 static inline void arch_preempt_disable(void)
@@ -39,7 +40,7 @@ static inline bool arch_preemptible(void)
 
 static inline bool arch_in_irq(void)
 {
-	return false;
+	return hosted_cpu->irq_depth;
 }
 
 static inline bool arch_need_resched(void)
@@ -47,23 +48,37 @@ static inline bool arch_need_resched(void)
 	return false;
 }
 
+/* Another fiber goes on, if one can. */
+void hosted_relax(void);
 static inline void arch_cpu_relax(void)
 {
+	hosted_relax();
+}
+
+static inline bool arch_irq_enabled(void)
+{
+	return !hosted_cpu->arch->irqs_off;
 }
 
 static inline unsigned long arch_irq_save(void)
 {
-	return 0;
+	bool were_off = hosted_cpu->arch->irqs_off;
+
+	hosted_cpu->arch->irqs_off = true;
+	return were_off;
 }
 
+/* Here a fiber takes the interrupt of the timer, if it is due. */
+void hosted_irqs_on(void);
 static inline void arch_irq_restore(unsigned long flags)
 {
-	(void)flags;
+	if (!flags)
+		hosted_irqs_on();
 }
 
 static inline u64 arch_clock_ns(void)
 {
-	return 0;
+	return hosted_clock_ns;
 }
 
 static inline u64 arch_cycles(void)
@@ -94,11 +109,6 @@ static inline void arch_irq_enable(void)
 
 static inline void arch_irq_disable(void)
 {
-}
-
-static inline bool arch_irq_enabled(void)
-{
-	return true;
 }
 
 static inline u32 arch_cycles32(void)

@@ -9,10 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "program.h"
 
-static const struct object *const objects[] = { &eventfd_object, &pipe_object, &record_object };
+static const struct object *const objects[] = {
+	&eventfd_object,
+	&futex_object,
+	&pipe_object,
+	&record_object,
+};
 
 static struct history history;
 static u64 nr_runs;
@@ -124,17 +132,50 @@ static bool try(struct program *p)
 
 /* --- shrinking ------------------------------------------------------------------------------ */
 
+/* A run that fails leaves the kernel's own data as they are, so it has a process of its own. */
+static struct {
+	struct program program;
+	char fault[200];
+} * shared;
+
+#define FAILED 3 /* as exit status of a child: the program in @shared did; others: a sanitizer */
+
+static bool in_child(bool (*way)(struct program *))
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		bool good = way(&shared->program);
+
+		memcpy(shared->fault, history.world.fault, sizeof(shared->fault));
+		fflush(stdout);
+		_exit(good ? 0 : FAILED);
+	}
+	if (child < 0 || waitpid(child, &status, 0) < 0)
+		exit(2);
+	if (status && status != W_EXITCODE(FAILED, 0))
+		exit(1);
+	return !status;
+}
+
 static bool try_without(struct program *p, unsigned nr, unsigned i)
 {
-	struct program shorter = *p;
+	struct program *shorter = &shared->program;
 
-	shorter.nr_calls[nr]--;
-	memmove(&shorter.calls[nr][i], &shorter.calls[nr][i + 1],
-		(MAX_CALLS - i - 1) * sizeof(shorter.calls[nr][i]));
-	if (try(&shorter))
+	*shorter = *p;
+	shorter->nr_calls[nr]--;
+	memmove(&shorter->calls[nr][i], &shorter->calls[nr][i + 1],
+		(MAX_CALLS - i - 1) * sizeof(shorter->calls[nr][i]));
+	if (in_child(try))
 		return false;
-	*p = shorter;
+	*p = *shorter;
 	return true;
+}
+
+static bool run_as_it_is(struct program *p)
+{
+	return run(p);
 }
 
 static void shrink(struct program *p)
@@ -147,7 +188,8 @@ static void shrink(struct program *p)
 			for (unsigned i = p->nr_calls[nr]; i-- > 0;)
 				any |= try_without(p, nr, i);
 	} while (any);
-	run(p);
+	shared->program = *p;
+	in_child(run_as_it_is);
 }
 
 static const struct program *being_run;
@@ -163,16 +205,15 @@ static void print_replay(void)
 	fflush(stdout);
 }
 
-/* False: @p failed; it was shrunk and printed. */
-static bool must(struct program *p, bool (*way)(struct program *))
+static void shrink_and_tell(void)
 {
-	being_run = p;
-	if (way(p))
-		return true;
-	shrink(p);
-	printf("%s: %s\n", p->object->name, history.world.fault);
+	static struct program p;
+
+	p = shared->program;
+	shrink(&p);
+	printf("%s: %s\n", p.object->name, shared->fault);
+	being_run = &p;
 	print_replay();
-	return false;
 }
 
 /* --- the command line ------------------------------------------------------------------------- */
@@ -180,45 +221,59 @@ static bool must(struct program *p, bool (*way)(struct program *))
 /* A program of several threads comes after so many pairs of one thread. */
 #define ALONE 4
 
-static bool explore(const struct object *object, u64 seed, unsigned nr_programs)
+static unsigned nr_programs = 100;
+static u64 seed = 1;
+
+/* False: @p, whose object alone is given, is a program that fails. */
+static bool explore(struct program *p)
 {
 	struct prng random;
-	static struct program p;
 
-	nr_runs = 0;
+	being_run = p;
 	prng_seed(&random, seed);
-	p.object = object;
 	for (unsigned i = 0; i < nr_programs; i++) {
-		program_draw(&p, &random, true, MAX_CALLS);
-		if (!must(&p, schedules))
+		program_draw(p, &random, true, MAX_CALLS);
+		if (!schedules(p))
 			return false;
-		program_draw(&p, &random, true, 3);
-		if (!must(&p, every_allocation))
+		program_draw(p, &random, true, 3);
+		if (!every_allocation(p))
 			return false;
 		if (i % ALONE)
 			continue;
-		program_draw(&p, &random, false, 2);
-		if (!must(&p, schedules))
+		program_draw(p, &random, false, 2);
+		if (!schedules(p))
 			return false;
 	}
-	printf("%s: %u programs, %lu runs\n", object->name, nr_programs, nr_runs);
+	printf("%s: %u programs, %lu runs\n", p->object->name, nr_programs, nr_runs);
 	return true;
+}
+
+static void print_answers(const struct program *p)
+{
+	for (unsigned nr = 0; nr < p->nr_threads; nr++)
+		for (unsigned i = 0; i < p->nr_calls[nr]; i++) {
+			const struct event *e = &history.events[nr][i];
+
+			printf("  %u %s:%u = %ld (%lx)%s from %u to %u\n", nr,
+			       p->object->op_names[p->calls[nr][i].op], p->calls[nr][i].n,
+			       e->answer.value, e->answer.digest, e->slept ? " slept" : "",
+			       e->begun, e->ended);
+		}
 }
 
 static int replay(const struct object *object, const char *text)
 {
 	static struct program p;
+	bool good;
 
 	p.object = object;
 	if (!program_parse(&p, text))
 		return 2;
 	being_run = &p;
-	if (run(&p)) {
-		printf("%s: all is right\n", object->name);
-		return 0;
-	}
-	printf("%s: %s\n", object->name, history.world.fault);
-	return 1;
+	good = run(&p);
+	print_answers(&p);
+	printf("%s: %s\n", object->name, good ? "all is right" : history.world.fault);
+	return !good;
 }
 
 static const struct object *find(const char *name)
@@ -248,8 +303,6 @@ int main(int argc, char **argv)
 	};
 	const struct object *object = NULL;
 	const char *text = NULL;
-	unsigned nr_programs = 100;
-	u64 seed = 1;
 	int c;
 
 	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -274,8 +327,19 @@ int main(int argc, char **argv)
 	__sanitizer_set_death_callback(print_replay);
 	if (text)
 		return replay(object ? object : objects[0], text);
-	for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
-		if ((!object || objects[i] == object) && !explore(objects[i], seed, nr_programs))
+	/* The sanitizer says once for all children what it thinks of fibers. */
+	fiber_begin(0, fiber_leave);
+	fiber_enter(0);
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {
+		if (object && objects[i] != object)
+			continue;
+		shared->program.object = objects[i];
+		if (!in_child(explore)) {
+			shrink_and_tell();
 			return 1;
+		}
+	}
 	return 0;
 }

@@ -17,16 +17,27 @@ static struct {
 	size_t after;
 } user[NR_FIBERS];
 
+/* The references of a page beside the first, which few have. */
+static struct {
+	u64 pa;
+	unsigned nr;
+} shared_page[16];
+
 void memory_begin(struct world *w)
 {
 	world = w;
 	in_use = 0;
+	memset(shared_page, 0, sizeof(shared_page));
 	memset(user, 0, sizeof(user));
 }
 
 unsigned memory_in_use(void)
 {
-	return in_use;
+	unsigned nr = in_use;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(shared_page); i++)
+		nr += shared_page[i].nr;
+	return nr;
 }
 
 /* Counts an allocation, and says whether it is the one that fails. */
@@ -66,9 +77,23 @@ u64 page_alloc_user(void)
 	return (u64)page;
 }
 
-/* Nobody shares a page here. */
+void page_get(u64 pa)
+{
+	unsigned i = 0;
+
+	while (shared_page[i].nr && shared_page[i].pa != pa)
+		i++;
+	shared_page[i].pa = pa;
+	shared_page[i].nr++;
+}
+
 void page_put(u64 pa)
 {
+	for (unsigned i = 0; i < ARRAY_SIZE(shared_page); i++)
+		if (shared_page[i].nr && shared_page[i].pa == pa) {
+			shared_page[i].nr--;
+			return;
+		}
 	in_use--;
 	free((void *)pa);
 }
@@ -125,4 +150,32 @@ u64 mm_user_page(struct mm *mm, u64 addr, bool write)
 		return 0;
 	user[world_thread()].how = USER_PRESENT;
 	return addr;
+}
+
+/* --- words, and the pages that they are in ------------------------------------------------- */
+
+int arch_user_load_u32(const u32 *uaddr, u32 *value)
+{
+	return copy(value, uaddr, sizeof(*value)) ? -EFAULT : 0;
+}
+
+int arch_user_cmpxchg_u32(u32 *uaddr, u32 *old, u32 new_value)
+{
+	u32 found;
+
+	if (copy(&found, uaddr, sizeof(found)))
+		return -EFAULT;
+	if (found == *old)
+		*uaddr = new_value;
+	*old = found;
+	return 0;
+}
+
+long mm_shared_page(struct mm *mm, u64 addr, u64 *page)
+{
+	if (!mm_user_page(mm, addr, false))
+		return -EFAULT;
+	*page = addr & ~(PAGE_SIZE - 1ull);
+	page_get(*page);
+	return 0;
 }

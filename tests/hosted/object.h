@@ -42,6 +42,8 @@ struct object {
 	 */
 	enum model_says (*model_perform)(void *model, unsigned nr, unsigned id,
 					 const struct call *call, struct answer *answer);
+	/* NULL, or: may the calls end in this state? */
+	bool (*model_may_end)(const void *model);
 };
 
-extern const struct object eventfd_object, pipe_object, record_object;
+extern const struct object eventfd_object, futex_object, pipe_object, record_object;

@@ -12,12 +12,17 @@
 
 struct hosted_thread {
 	struct cpu cpu;
+	struct arch_cpu arch;
 	struct thread thread;
 	const struct spinlock *waits_for;
+	struct cpu *on; /* its own, or one that it has borrowed */
 	bool sleeps, ended;
+	bool lent; /* its CPU */
 };
 
-static struct hosted_thread threads[NR_FIBERS], outside;
+static struct hosted_thread threads[NR_FIBERS], outside = {
+	.cpu = { .id = NR_FIBERS, .arch = &outside.arch },
+};
 struct cpu *hosted_cpu = &outside.cpu;
 static struct world *world;
 static unsigned running; /* the thread that runs, or is to go on next */
@@ -63,7 +68,7 @@ void panic(const char *format, ...)
 
 static bool can_run(const struct hosted_thread *t)
 {
-	if (t->ended || (t->waits_for && t->waits_for->locked))
+	if (t->ended || t->lent || (t->waits_for && t->waits_for->locked))
 		return false;
 	return !t->sleeps || t->thread.task.state == TASK_RUNNING;
 }
@@ -106,6 +111,38 @@ void world_point(void)
 		go_on_with(next->to);
 }
 
+/* The running thread spins: another goes on. */
+void hosted_relax(void)
+{
+	unsigned to = running;
+
+	world_point();
+	for (unsigned i = 1; inside() && i < world->nr_threads && to == running; i++)
+		if (can_run(&threads[(running + i) % world->nr_threads]))
+			to = (running + i) % world->nr_threads;
+	if (to != running)
+		go_on_with(to);
+}
+
+bool world_borrow_cpu(unsigned cpu)
+{
+	struct hosted_thread *t = &threads[cpu];
+
+	if (cpu == world->nr_threads)
+		return false;
+	while (cpu != running && (t->lent || t->arch.irqs_off))
+		hosted_relax();
+	t->lent = cpu != running;
+	hosted_cpu = threads[running].on = &t->cpu;
+	return true;
+}
+
+void world_return_cpu(unsigned cpu)
+{
+	threads[cpu].lent = false;
+	hosted_cpu = threads[running].on = &threads[running].cpu;
+}
+
 /* Compiled into the kernel's code at the beginning of each basic block. */
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)
@@ -123,14 +160,23 @@ static void run_body(unsigned nr)
 		leave();
 }
 
+void world_signal(unsigned nr)
+{
+	thread_set_flags(&threads[nr].thread, THREAD_SIGPENDING);
+	thread_wake(&threads[nr].thread, TASK_INTERRUPTIBLE);
+}
+
+void world_take_signal(void)
+{
+	thread_clear_flags(current, THREAD_SIGPENDING);
+}
+
 /* Every thread that is left sleeps: each gets a signal, and must end. */
 static void send_signals(void)
 {
 	world->stuck = true;
-	for (unsigned i = 0; i < world->nr_threads; i++) {
-		thread_set_flags(&threads[i].thread, THREAD_SIGPENDING);
-		thread_wake(&threads[i].thread, TASK_INTERRUPTIBLE);
-	}
+	for (unsigned i = 0; i < world->nr_threads; i++)
+		world_signal(i);
 }
 
 /* The next thread that can run, from the running one on; -1: there is none. */
@@ -175,12 +221,23 @@ static void begin_threads(void)
 		memset(t, 0, sizeof(*t));
 		t->cpu.id = i;
 		t->cpu.self = &t->cpu;
+		t->cpu.arch = &t->arch;
 		t->cpu.running = &t->thread;
+		t->on = &t->cpu;
 		t->thread.tid = (int)i + 1;
 		t->thread.account = outside.thread.account;
 		fiber_begin(i, run_body);
 	}
 	running = next_preemption = 0;
+}
+
+extern initcall_fn __start_initcall[], __stop_initcall[];
+
+/* Anew for each run: one that failed may leave something behind. */
+static void run_initcalls(void)
+{
+	for (initcall_fn *fn = __start_initcall; fn < __stop_initcall; fn++)
+		(*fn)();
 }
 
 void world_begin(struct world *w)
@@ -193,6 +250,8 @@ void world_begin(struct world *w)
 	outside.thread.account = &root_account;
 	memset(root_account.used, 0, sizeof(root_account.used));
 	memory_begin(w);
+	clock_begin();
+	run_initcalls();
 }
 
 void world_end(void)
@@ -201,6 +260,8 @@ void world_end(void)
 		if (root_account.used[i])
 			fmt_snprintf(world->fault, sizeof(world->fault),
 				     "the user is charged %lu of %u", root_account.used[i], i);
+	if (!clock_end())
+		fmt_snprintf(world->fault, sizeof(world->fault), "a timer is left");
 	if (memory_in_use())
 		fmt_snprintf(world->fault, sizeof(world->fault), "%u allocations are left",
 			     memory_in_use());
@@ -221,7 +282,7 @@ void world_run(struct world *w)
 			break;
 		}
 		running = (unsigned)next;
-		hosted_cpu = &threads[running].cpu;
+		hosted_cpu = threads[running].on;
 		fiber_enter(running);
 		hosted_cpu = &outside.cpu;
 	}
@@ -263,14 +324,16 @@ void spin_unlock(struct spinlock *lock)
 
 unsigned long spin_lock_irqsave(struct spinlock *lock)
 {
+	unsigned long flags = arch_irq_save();
+
 	spin_lock(lock);
-	return 0;
+	return flags;
 }
 
 void spin_unlock_irqrestore(struct spinlock *lock, unsigned long flags)
 {
-	(void)flags;
 	spin_unlock(lock);
+	arch_irq_restore(flags);
 }
 
 void lockdep_acquire_mutex(const struct mutex *m, bool trying)
@@ -317,6 +380,7 @@ bool thread_wake_flags(struct thread *t, u32 state_mask, unsigned flags)
 	if (!(t->task.state & state_mask))
 		return false;
 	t->task.state = TASK_RUNNING;
+	world_point();
 	return true;
 }
 

@@ -49,10 +49,30 @@ void world_run(struct world *w);
 void world_end(void);
 /* The running thread's number. */
 unsigned world_thread(void);
+/* Each thread has a CPU, and what runs beside the threads. */
+#define NR_CPUS (NR_FIBERS + 1)
+/*
+ * The running thread goes on as an interrupt of the CPU @cpu, whose own thread stands still
+ * meanwhile. False: there is none.
+ */
+bool world_borrow_cpu(unsigned cpu);
+void world_return_cpu(unsigned cpu);
 /* The number of points so far. */
 u32 world_now(void);
 /* Another thread may go on here. */
 void world_point(void);
+
+/* A signal for the thread @nr, until it takes it. */
+void world_signal(unsigned nr);
+void world_take_signal(void);
+
+/* --- clock.c ------------------------------------------------------------------------- */
+
+void clock_begin(void);
+/* False: a timer is left. */
+bool clock_end(void);
+/* So much time goes by, in the running thread: it takes the interrupts of timers. */
+void clock_advance(u64 ns);
 
 /* --- memory.c ------------------------------------------------------------------------ */
 

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Futexes (kernel/task/futex.c): two words, each known by its address and, shared, by its page. The
+ * model is a queue of those whose wait will answer 0: a wake takes the first that fit, and says how
+ * many it took. Who is woken, and answers that a signal or the time ended the wait, has swallowed
+ * that wakeup.
+ */
+#include "kernel/mm/mm.h"
+#include "kernel/syscall/syscall.h"
+#include "kernel/time/timespec.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "libc.h"
+#include "object.h"
+
+enum { WORDS = 2, STEP_NS = 10000, LIMIT = 2 * STEP_NS, BEGIN_NS = 1000000000 };
+enum { WAIT = 9, WAKE = 10, REQUEUE = 3, CMP_REQUEUE = 4, WAKE_OP = 5, PRIVATE = 128 };
+
+/*
+ * The number of a call says which word, which value or how many, and which bits. One thread alone
+ * says whether it is shared; two share nothing, three do. wake_op wakes one, and of the other
+ * word's all, and adds 1 there if no other thread runs; or one of them if that word is 0.
+ */
+enum op {
+	OP_WAIT,
+	OP_WAIT_UNTIL,
+	OP_WAKE,
+	OP_STORE,
+	OP_REQUEUE,
+	OP_CMP_REQUEUE,
+	OP_WAKE_OP,
+	OP_SIGNAL,
+	OP_ADVANCE
+};
+static const char *const op_names[] = { "wait",	       "wait_until", "wake",   "store",	  "requeue",
+					"cmp_requeue", "wake_op",    "signal", "advance", NULL };
+
+static unsigned nr_threads_of_run;
+
+static unsigned word_of(const struct call *call)
+{
+	return call->n & 1;
+}
+
+static u32 value_of(const struct call *call)
+{
+	return call->n >> 1 & 1;
+}
+
+static unsigned is_shared(const struct call *call)
+{
+	return nr_threads_of_run == 1 ? call->n >> 2 & 1 : nr_threads_of_run == 3;
+}
+
+static u32 bits_of(const struct call *call)
+{
+	return call->n >> 3 & 3 ? call->n >> 3 & 3 : ~0u;
+}
+
+static long most_woken(const struct call *call)
+{
+	return value_of(call) ? INT32_MAX : 1;
+}
+
+static long most_of_other(const struct call *call)
+{
+	return value_of(call) ? 1 : INT32_MAX;
+}
+
+/* Words of FUTEX_WAKE_OP. */
+enum {
+	OR_0_IF_0 = 2 << 28,
+	OR_0_ANYWAY = 2 << 28 | 5 << 24,
+	ADD_1_ANYWAY = 1 << 28 | 5 << 24 | 1 << 12,
+};
+
+static void *create(unsigned nr_threads)
+{
+	u32 *words = (u32 *)page_alloc_user();
+
+	nr_threads_of_run = nr_threads;
+	if (words)
+		words[0] = words[1] = 0;
+	return words;
+}
+
+static void destroy(void *object)
+{
+	page_put((u64)object);
+}
+
+static struct call draw(struct prng *random, bool alone)
+{
+	static const u8 often[] = { OP_WAIT,	OP_WAIT,	OP_WAIT,    OP_WAIT_UNTIL, OP_WAKE,
+				    OP_WAKE,	OP_ADVANCE,	OP_STORE,   OP_STORE,	   OP_STORE,
+				    OP_REQUEUE, OP_CMP_REQUEUE, OP_WAKE_OP, OP_SIGNAL };
+	static struct call last;
+	struct call call = { .op = often[prng_below(random, ARRAY_SIZE(often))] };
+
+	call.n = prng_below(random, alone || !prng_below(random, 4) ? 32 : 4);
+	/* A store is followed by a wake of all. */
+	if (last.op == OP_STORE)
+		call = (struct call){ .op = OP_WAKE, .n = (last.n & 5) | 2 };
+	last = call;
+	if (call.op == OP_SIGNAL)
+		call.n = prng_below(random, alone ? 1 : 3);
+	if (call.op == OP_ADVANCE)
+		call.n = 1 + prng_below(random, 2);
+	if (call.op < OP_STORE && !prng_below(random, 8))
+		call.how = 1 + (u8)prng_below(random, 2);
+	return call;
+}
+
+static long futex(u32 *word, int op, const struct call *call, u64 val, u64 arg4, u32 *second,
+		  u64 val3)
+{
+	int flags = is_shared(call) ? 0 : PRIVATE;
+	const u64 args[] = { (u64)word, (u64)(op | flags), val, arg4, (u64)second, val3 };
+
+	return sys_futex(args);
+}
+
+static long call_futex(u32 *words, const struct call *call)
+{
+	const struct timespec until = { .sec = 1, .nsec = LIMIT };
+	u32 *word = &words[word_of(call)], *other = &words[!word_of(call)];
+
+	switch ((enum op)call->op) {
+	case OP_WAIT:
+		return futex(word, WAIT, call, value_of(call), 0, NULL, bits_of(call));
+	case OP_WAIT_UNTIL:
+		return futex(word, WAIT, call, value_of(call), (u64)&until, NULL, bits_of(call));
+	case OP_WAKE:
+		return futex(word, WAKE, call, (u64)most_woken(call), 0, NULL, bits_of(call));
+	case OP_STORE:
+		WRITE_ONCE(*word, value_of(call));
+		return 0;
+	case OP_REQUEUE:
+		return futex(word, REQUEUE, call, 1, INT32_MAX, other, 0);
+	case OP_CMP_REQUEUE:
+		return futex(word, CMP_REQUEUE, call, 1, INT32_MAX, other, value_of(call));
+	default:
+		return futex(word, WAKE_OP, call, 1, (u64)most_of_other(call), other,
+			     value_of(call)	      ? OR_0_IF_0
+			     : nr_threads_of_run == 1 ? ADD_1_ANYWAY
+						      : OR_0_ANYWAY);
+	}
+}
+
+static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
+{
+	struct answer answer = { 0 };
+
+	(void)nr;
+	(void)id;
+	user_memory_is(call->how, 0);
+	if (call->op == OP_SIGNAL)
+		world_signal(call->n);
+	else if (call->op == OP_ADVANCE)
+		clock_advance(call->n * STEP_NS);
+	else
+		answer.value = call_futex(object, call);
+	if (answer.value == -ERESTART_RESTARTBLOCK)
+		answer.value = -ERESTARTSYS;
+	if (answer.value == -ERESTARTSYS)
+		world_take_signal();
+	return answer;
+}
+
+/* --- the model ---------------------------------------------------------------------------- */
+
+struct model {
+	u32 word[WORDS];
+	bool told[WORDS]; /* all who might wait for another value were woken */
+	u64 now;
+	bool signalled[NR_FIBERS];
+	unsigned nr_threads, nr_waiting;
+	struct waiting {
+		unsigned nr, word, shared;
+		u32 bits;
+	} queue[NR_FIBERS];
+};
+
+static void model_create(void *model, unsigned nr_threads)
+{
+	*(struct model *)model = (struct model){ .now = BEGIN_NS, .nr_threads = nr_threads };
+}
+
+static bool model_may_end(const void *model)
+{
+	return !((const struct model *)model)->nr_waiting;
+}
+
+static bool is_waiting(const struct model *m, unsigned nr)
+{
+	for (unsigned i = 0; i < m->nr_waiting; i++)
+		if (m->queue[i].nr == nr)
+			return true;
+	return false;
+}
+
+static long model_wake(struct model *m, unsigned word, unsigned shared, long most, u32 bits)
+{
+	long woken = 0;
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < m->nr_waiting; i++) {
+		const struct waiting *w = &m->queue[i];
+
+		if (woken < most && w->word == word && w->shared == shared && w->bits & bits)
+			woken++;
+		else
+			m->queue[kept++] = *w;
+	}
+	m->nr_waiting = kept;
+	return woken;
+}
+
+/* Says how many will be woken by the other word from now on, in the order they have. */
+static long model_move(struct model *m, unsigned word, unsigned shared)
+{
+	long moved = 0;
+
+	for (unsigned i = 0; i < m->nr_waiting; i++)
+		if (m->queue[i].word == word && m->queue[i].shared == shared) {
+			m->queue[i].word = !word;
+			moved++;
+		}
+	return moved;
+}
+
+static enum model_says model_wait(struct model *m, unsigned nr, const struct call *call,
+				  struct answer *a)
+{
+	bool late = call->op == OP_WAIT_UNTIL && m->now >= BEGIN_NS + LIMIT;
+
+	if (!a->value) {
+		m->queue[m->nr_waiting++] =
+			(struct waiting){ nr, word_of(call), is_shared(call), bits_of(call) };
+		return ENDS;
+	}
+	if (call->how == USER_BAD) {
+		a->value = -EFAULT;
+		return ENDS;
+	}
+	if ((a->value == -ERESTARTSYS && m->signalled[nr]) || (a->value == -ETIMEDOUT && late))
+		return MAY_SLEEP;
+	a->value = -EAGAIN;
+	if (m->word[word_of(call)] != value_of(call))
+		return m->told[word_of(call)] ? ENDS : MAY_SLEEP;
+	a->value = -ETIMEDOUT;
+	return late ? ENDS : MUST_SLEEP;
+}
+
+/* Plain requeue says how many it woke; the other adds the moved, who may yet end otherwise. */
+static void model_requeue(struct model *m, const struct call *call, struct answer *a)
+{
+	bool compares = call->op == OP_CMP_REQUEUE, fits = m->word[word_of(call)] == value_of(call);
+	long nr, most = m->nr_threads;
+
+	/* Beside a store that has not yet woken anybody. */
+	if (compares && m->nr_threads > 1)
+		fits = a->value != -EAGAIN;
+	if (compares && !fits) {
+		a->value = -EAGAIN;
+		return;
+	}
+	nr = model_wake(m, word_of(call), is_shared(call), 1, ~0u);
+	if (compares)
+		nr += model_move(m, word_of(call), is_shared(call));
+	else
+		model_move(m, word_of(call), is_shared(call));
+	if (!compares || a->value < nr || a->value > most)
+		a->value = nr;
+}
+
+static void model_wake_op(struct model *m, const struct call *call, struct answer *a)
+{
+	u32 *other = &m->word[!word_of(call)];
+	long nr = model_wake(m, word_of(call), is_shared(call), 1, ~0u);
+
+	/* It looks at the word, and later wakes whoever is there by then. */
+	if (!value_of(call) || !*other || (m->nr_threads > 1 && a->value > nr))
+		nr += model_wake(m, !word_of(call), is_shared(call), most_of_other(call), ~0u);
+	*other += !value_of(call) && m->nr_threads == 1;
+	a->value = nr;
+}
+
+static enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
+				     struct answer *a)
+{
+	struct model *m = model;
+	unsigned word = word_of(call), shared = is_shared(call);
+
+	(void)id;
+	if (is_waiting(m, nr))
+		return MUST_SLEEP;
+	switch ((enum op)call->op) {
+	case OP_WAIT:
+	case OP_WAIT_UNTIL:
+		return model_wait(m, nr, call, a);
+	case OP_WAKE:
+		a->value = -EFAULT;
+		if (call->how == USER_BAD && shared)
+			return ENDS;
+		a->value = model_wake(m, word, shared, most_woken(call), bits_of(call));
+		m->told[word] |= most_woken(call) > 1 && bits_of(call) == ~0u;
+		return ENDS;
+	case OP_STORE:
+		m->told[word] &= m->word[word] == value_of(call);
+		m->word[word] = value_of(call);
+		return ENDS;
+	case OP_REQUEUE:
+	case OP_CMP_REQUEUE:
+		model_requeue(m, call, a);
+		return ENDS;
+	case OP_WAKE_OP:
+		model_wake_op(m, call, a);
+		return ENDS;
+	case OP_SIGNAL:
+		m->signalled[call->n] = true;
+		return ENDS;
+	default:
+		m->now += call->n * STEP_NS;
+		return ENDS;
+	}
+}
+
+const struct object futex_object = {
+	.name = "futex",
+	.op_names = op_names,
+	.create = create,
+	.destroy = destroy,
+	.draw = draw,
+	.perform = perform,
+	.model_size = sizeof(struct model),
+	.model_create = model_create,
+	.model_perform = model_perform,
+	.model_may_end = model_may_end,
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Names of the kernel's sources that nothing here calls: most use the timer's interrupt. */
+#include "lib/types.h"
+
+void panic(const char *format, ...);
+
+u64 trace_mask; /* no event is on */
+
+#define NEVER_CALLED(name)                                                                         \
+	void name(void);                                                                           \
+	void name(void)                                                                            \
+	{                                                                                          \
+		panic(#name " is called");                                                         \
+	}
+
+NEVER_CALLED(arch_boot_epoch)
+NEVER_CALLED(arch_send_reschedule)
+NEVER_CALLED(cmdline_get_u64)
+NEVER_CALLED(emit_local_timer_entry)
+NEVER_CALLED(emit_local_timer_exit)
+NEVER_CALLED(hotplug_tick)
+NEVER_CALLED(limits_tick)
+NEVER_CALLED(machine)
+NEVER_CALLED(sched_affinity_losses)
+NEVER_CALLED(sched_check)
+NEVER_CALLED(sched_tick)
+NEVER_CALLED(sched_tick_can_stop)
+NEVER_CALLED(sched_timer)
+NEVER_CALLED(vdso_publish)
+NEVER_CALLED(watchdog_sample)
+NEVER_CALLED(watchdog_start)
+NEVER_CALLED(watchdog_stop)
+NEVER_CALLED(signal_overrun)
+NEVER_CALLED(signal_send_proc)
+NEVER_CALLED(signal_send_timer)
+NEVER_CALLED(thread_put)
