@@ -16,10 +16,7 @@
 #include "program.h"
 
 static const struct object *const objects[] = {
-	&eventfd_object,
-	&futex_object,
-	&pipe_object,
-	&record_object,
+	&eventfd_object, &futex_object, &pipe_object, &record_object, &timerfd_object,
 };
 
 static struct history history;
