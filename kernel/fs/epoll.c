@@ -417,15 +417,16 @@ long epoll_wait_until(struct file *f, struct epoll_event *user, unsigned max, u6
 	if (!set)
 		return -EINVAL;
 	for (;;) {
-		if (any_ready(set)) {
+		bool last = slept || (deadline_ns && clock_ns() >= deadline_ns);
+
+		/* The list may be empty because others look at it: a last look waits for them. */
+		if (last || any_ready(set)) {
 			ret = collect_and_pass_on(set, user, max);
 			if (ret)
 				return ret;
 		}
-		if (slept == -EINTR)
-			return slept;
-		if (slept || (deadline_ns && clock_ns() >= deadline_ns))
-			return 0;
+		if (last)
+			return slept == -EINTR ? slept : 0;
 		slept = sleep_once(set, deadline_ns);
 	}
 }

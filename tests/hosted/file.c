@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Open files of objects that have no name, without inodes. */
+#include "kernel/fs/epoll.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/mm.h"
 #include "kernel/ref.h"
@@ -23,6 +24,8 @@ void file_put(struct file *f)
 {
 	if (!ref_put(&f->refs))
 		return;
+	if (f->watchers)
+		epoll_forget(f);
 	f->ops->release(f);
 	kfree(f);
 }

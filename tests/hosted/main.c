@@ -16,7 +16,8 @@
 #include "program.h"
 
 static const struct object *const objects[] = {
-	&eventfd_object, &futex_object, &pipe_object, &record_object, &timerfd_object,
+	&epoll_object, &eventfd_object, &futex_object,
+	&pipe_object,  &record_object,	&timerfd_object,
 };
 
 static struct history history;
