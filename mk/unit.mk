@@ -54,7 +54,7 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 
 # Objects of the kernel, with a switch to another thread between any two of their basic blocks (tests/hosted).
 HOSTED_KERNEL := $(addprefix kernel/,\
-	fs/epoll.c fs/eventfd.c fs/pipe.c fs/poll.c fs/record.c fs/timerfd.c \
+	fs/epoll.c fs/eventfd.c fs/flock.c fs/pipe.c fs/poll.c fs/record.c fs/timerfd.c \
 	task/account.c task/futex.c task/mutex.c task/wait.c time/itimer.c time/sleep.c time/timer.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
 $(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.

@@ -48,15 +48,22 @@ static struct flock *find(const struct file *f, bool exclusive, bool *conflict)
 	return mine;
 }
 
-/* Take the lock, or convert the one that @f owns; a new entry consumes *spare. 0 or -EAGAIN. */
+/*
+ * Take the lock, or convert the one that @f owns; a new entry consumes *spare. 0 or -EAGAIN. A lock
+ * that cannot be converted is lost, as on Linux: two who share would else wait for each other.
+ */
 static long try_lock(struct file *f, bool exclusive, struct flock **spare)
 {
-	struct flock *mine;
+	struct flock *mine, *lost = NULL;
 	bool conflict;
 
 	spin_lock(&flock_lock);
 	mine = find(f, exclusive, &conflict);
-	if (!conflict) {
+	if (conflict && mine) {
+		lost = mine;
+		list_del(&lost->link);
+		f->mode &= ~(u32)FILE_LOCKED;
+	} else if (!conflict) {
 		if (!mine) {
 			mine = *spare;
 			*spare = NULL;
@@ -68,6 +75,9 @@ static long try_lock(struct file *f, bool exclusive, struct flock **spare)
 		mine->exclusive = exclusive;
 	}
 	spin_unlock(&flock_lock);
+	if (lost)
+		waitq_wake(&flock_waiters, 0);
+	kfree(lost);
 	return conflict ? -EAGAIN : 0;
 }
 

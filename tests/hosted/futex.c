@@ -97,7 +97,7 @@ static struct call draw(struct prng *random, bool alone)
 	static struct call last;
 	struct call call = { .op = often[prng_below(random, ARRAY_SIZE(often))] };
 
-	call.n = prng_below(random, alone || !prng_below(random, 4) ? 32 : 4);
+	call.n = prng_below(random, alone || prng_below(random, 2) ? 32 : 4);
 	/* A store is followed by a wake of all. */
 	if (last.op == OP_STORE)
 		call = (struct call){ .op = OP_WAKE, .n = (last.n & 5) | 2 };

@@ -16,7 +16,7 @@
 #include "program.h"
 
 static const struct object *const objects[] = {
-	&epoll_object, &eventfd_object, &futex_object,
+	&epoll_object, &eventfd_object, &flock_object,	 &futex_object,
 	&pipe_object,  &record_object,	&timerfd_object,
 };
 

@@ -103,6 +103,23 @@ bool page_is_low(void)
 	return false;
 }
 
+u64 page_alloc_zeroed(void)
+{
+	void *page = (void *)page_alloc_user();
+
+	return page ? (u64)memset(page, 0, PAGE_SIZE) : 0;
+}
+
+void *vmap_alloc(size_t size)
+{
+	return kzalloc(size);
+}
+
+void vmap_free(void *p)
+{
+	kfree(p);
+}
+
 /* --- copies ----------------------------------------------------------------------------- */
 
 void user_memory_is(enum user_memory how, size_t after)

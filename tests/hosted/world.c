@@ -143,6 +143,13 @@ void world_return_cpu(unsigned cpu)
 	hosted_cpu = threads[running].on = &threads[running].cpu;
 }
 
+void world_wait_for_irqs(void)
+{
+	for (unsigned i = 0; inside() && i < world->nr_threads; i++)
+		while (i != running && threads[i].arch.irqs_off)
+			hosted_relax();
+}
+
 /* Compiled into the kernel's code at the beginning of each basic block. */
 void __sanitizer_cov_trace_pc(void);
 void __sanitizer_cov_trace_pc(void)

@@ -57,6 +57,8 @@ unsigned world_thread(void);
  */
 bool world_borrow_cpu(unsigned cpu);
 void world_return_cpu(unsigned cpu);
+/* On return every thread has let interrupts in. */
+void world_wait_for_irqs(void);
 /* The number of points so far. */
 u32 world_now(void);
 /* Another thread may go on here. */

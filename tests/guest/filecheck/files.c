@@ -273,7 +273,8 @@ static void file_locks(void)
 	pid_t pid;
 
 	EXPECT(!flock(fd, LOCK_SH) && !flock(other, LOCK_SH | LOCK_NB));
-	EXPECT_ERROR(EWOULDBLOCK, flock(other, LOCK_EX | LOCK_NB));
+	EXPECT_ERROR(EWOULDBLOCK, flock(other, LOCK_EX | LOCK_NB)); /* and has lost its lock */
+	EXPECT(!flock(fd, LOCK_EX | LOCK_NB) && !flock(fd, LOCK_SH | LOCK_NB));
 	EXPECT(!close(other) && !flock(fd, LOCK_EX | LOCK_NB));
 	pid = spawn(child_locks, NULL);
 	await_sleep(pid, pid);
