@@ -226,9 +226,9 @@ static long perf_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 /* --- the ring of an event -------------------------------------------------------------------- */
 
 /*
- * Guards the pointer of each event to its ring. set_ring() waits for writers, which need no lock;
- * everybody else takes a reference with ring_of(). It is innermost: pages are mapped under other
- * locks.
+ * Guards, with trace_lock, the pointer of each event to its ring. set_ring() waits for writers,
+ * which need no lock; everybody else takes a reference with ring_of(). It is innermost: pages are
+ * mapped under other locks.
  */
 static struct spinlock ring_lock = SPINLOCK_INIT("perf ring");
 
@@ -248,16 +248,31 @@ static void set_ring(struct perf_event *e, struct perf_ring *ring)
 {
 	struct perf_ring *old;
 
-	debug_assert(may_sleep());
-	mutex_lock(&trace_lock);
+	assert(mutex_is_held(&trace_lock));
 	spin_lock(&ring_lock);
 	old = e->ring;
 	WRITE_ONCE(e->ring, ring);
 	spin_unlock(&ring_lock);
 	if (old)
 		trace_wait_for_writers();
-	mutex_unlock(&trace_lock);
 	perf_ring_put(old);
+}
+
+/*
+ * The ring of @e with a reference for the caller: @ring, or the one that another thread was faster
+ * to give it.
+ */
+static struct perf_ring *first_ring(struct perf_event *e, struct perf_ring *ring)
+{
+	mutex_lock(&trace_lock);
+	if (e->ring) {
+		perf_ring_put(ring);
+		ring = perf_ring_get(e->ring);
+	} else {
+		set_ring(e, perf_ring_get(ring));
+	}
+	mutex_unlock(&trace_lock);
+	return ring;
 }
 
 /* One page that describes it, and a power of 2 of data; again the same for what is there. */
@@ -272,17 +287,16 @@ static int perf_mmap(struct file *f, u64 offset, u64 len, bool shared)
 	    pages > PAGES_MAX + 1 || e->cpu < 0)
 		return -EINVAL;
 	ring = ring_of(e);
-	if (ring) {
-		err = perf_ring_pages(ring) == pages - 1 ? 0 : -EINVAL;
-		perf_ring_put(ring);
-		return err;
+	if (!ring) {
+		watermark = e->attr.flags & PERF_WATERMARK ? e->attr.wakeup : e->attr.wakeup != 0;
+		ring = perf_ring_create(pages - 1, watermark, &err);
+		if (!ring)
+			return err;
+		ring = first_ring(e, ring);
 	}
-	watermark = e->attr.flags & PERF_WATERMARK ? e->attr.wakeup : e->attr.wakeup != 0;
-	ring = perf_ring_create(pages - 1, watermark, &err);
-	if (!ring)
-		return err;
-	set_ring(e, ring);
-	return 0;
+	err = perf_ring_pages(ring) == pages - 1 ? 0 : -EINVAL;
+	perf_ring_put(ring);
+	return err;
 }
 
 static u64 perf_map_page(struct file *f, u64 offset)
@@ -296,23 +310,33 @@ static u64 perf_map_page(struct file *f, u64 offset)
 	return pa;
 }
 
+/* From now on @e writes to the ring of @other. 0 or -EINVAL. */
+static long output_to(struct perf_event *e, const struct perf_event *other)
+{
+	assert(mutex_is_held(&trace_lock));
+	if (other == e || other->cpu != e->cpu || e->cpu < 0 || !other->ring)
+		return -EINVAL;
+	set_ring(e, perf_ring_get(other->ring));
+	return 0;
+}
+
 static long share_ring(struct perf_event *e, int fd)
 {
 	struct file *f = fd == -1 ? NULL : fd_get(fd);
-	struct perf_event *other = f ? perf_event_of(f) : NULL;
-	struct perf_ring *ring = other ? ring_of(other) : NULL;
+	const struct perf_event *other = f ? perf_event_of(f) : NULL;
 	long err = 0;
 
 	debug_assert(may_sleep());
-	if (fd == -1)
-		set_ring(e, NULL);
-	else if (!other)
+	if (fd != -1 && !other) {
 		err = f ? -EINVAL : -EBADF;
-	else if (other == e || other->cpu != e->cpu || e->cpu < 0 || !ring)
-		err = -EINVAL;
-	else
-		set_ring(e, perf_ring_get(ring));
-	perf_ring_put(ring);
+	} else {
+		mutex_lock(&trace_lock);
+		if (other)
+			err = output_to(e, other);
+		else
+			set_ring(e, NULL);
+		mutex_unlock(&trace_lock);
+	}
 	if (f)
 		file_put(f);
 	return err;

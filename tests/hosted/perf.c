@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Two events of perf_event_open(2) on CPU 0, and their rings (kernel/trace/perf*.c). The first
+ * tells of names, which thread 0 changes. The model knows which ring each event has, and whether
+ * there is something to read in it.
+ */
+#include "kernel/fs/poll.h"
+#include "kernel/fs/vfs.h"
+#include "kernel/mm/mm.h"
+#include "kernel/ref.h"
+#include "kernel/task/proc.h"
+#include "kernel/trace/perf.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "libc.h"
+#include "object.h"
+
+enum { EVENTS = 2, SET_OUTPUT = 0x2405, PAGES = 2, CONTROL_HEAD = 1024 / 8, CONTROL_TAIL };
+
+/* With two threads the first event has a ring from the beginning. */
+#define TWO_BEGIN_WITH_A_RING 2
+
+/* The number of a call says which event; an output is the other's ring, or none. */
+enum op { OP_MAP, OP_PAGE, OP_OUTPUT, OP_NO_OUTPUT, OP_POLL, OP_RENAME, OP_DRAIN, OP_CLOSE };
+static const char *const op_names[] = { "map",	  "page",  "output", "no_output", "poll",
+					"rename", "drain", "close",  NULL };
+
+struct events {
+	struct proc proc;
+	struct file *file[EVENTS];
+	bool closed[EVENTS];
+};
+
+static struct events *o;
+static bool alone;
+
+/* --- the tracer, which does not trace ------------------------------------------------------- */
+
+struct mutex trace_lock = MUTEX_INIT(trace_lock);
+const struct trace_event trace_events[NR_TRACE_EVENTS];
+unsigned arch_nr_cpus = 1;
+
+void trace_wait_for_writers(void)
+{
+	world_wait_for_irqs();
+}
+
+void trace_apply(void)
+{
+}
+
+const struct trace_event *trace_event_by_id(u16 id)
+{
+	(void)id;
+	return NULL;
+}
+
+u64 trace_events_switchable(void)
+{
+	return 0;
+}
+
+void trace_look_again_soon(struct trace_readers *r)
+{
+	(void)r;
+}
+
+void trace_look_again(struct ktimer *t)
+{
+	(void)t;
+}
+
+struct thread *thread_find(int tid)
+{
+	(void)tid;
+	return NULL;
+}
+
+struct thread *thread_get(struct thread *t)
+{
+	return t;
+}
+
+void thread_put(struct thread *t)
+{
+	(void)t;
+}
+
+int file_shortage(void)
+{
+	return -ENOMEM;
+}
+
+struct file *fd_get(int fd)
+{
+	return o->closed[fd] ? NULL : file_get(o->file[fd]);
+}
+
+/* --- the object ------------------------------------------------------------------------------ */
+
+static void destroy(void *object)
+{
+	for (unsigned i = 0; i < EVENTS; i++)
+		if (o->file[i] && !o->closed[i])
+			file_put(o->file[i]);
+	free(object);
+}
+
+static void *create(unsigned nr_threads)
+{
+	struct perf_attr attr = { .type = PERF_SOFTWARE, .config = PERF_DUMMY, .wakeup = 1 };
+	int err;
+
+	alone = nr_threads == 1;
+	o = calloc(1, sizeof(*o));
+	for (unsigned i = 0; i < EVENTS; i++) {
+		attr.flags = PERF_WATERMARK | (i ? 0 : PERF_COMM);
+		o->file[i] = perf_event_open(&attr, -1, 0, &err);
+		if (!o->file[i]) {
+			destroy(o);
+			return NULL;
+		}
+	}
+	current->proc = &o->proc;
+	if (nr_threads == TWO_BEGIN_WITH_A_RING)
+		o->file[0]->ops->mmap(o->file[0], 0, PAGES * PAGE_SIZE, true);
+	return o;
+}
+
+static struct call draw(struct prng *random, bool one)
+{
+	static const u8 often[] = {
+		OP_MAP,	 OP_MAP,    OP_PAGE,   OP_OUTPUT, OP_NO_OUTPUT, OP_POLL,
+		OP_POLL, OP_RENAME, OP_RENAME, OP_DRAIN,  OP_OUTPUT,	OP_CLOSE
+	};
+	struct call call = { .op = often[prng_below(random, ARRAY_SIZE(often))] };
+
+	call.n = prng_below(random, EVENTS);
+	if (one && call.op == OP_CLOSE && prng_below(random, 8))
+		call.op = OP_MAP;
+	return call;
+}
+
+static long page_of(struct file *f, bool drain)
+{
+	u64 pa = f->ops->map_page(f, 0), *words = (u64 *)pa;
+
+	if (!pa)
+		return 0;
+	if (drain)
+		words[CONTROL_TAIL] = words[CONTROL_HEAD];
+	page_put(pa);
+	return 1;
+}
+
+static void rename_thread(void)
+{
+	static const char name[COMM_LEN] = "renamed";
+	unsigned long flags = arch_irq_save();
+
+	perf_rename(current, name);
+	arch_irq_restore(flags);
+}
+
+static long use(struct file *f, const struct call *call)
+{
+	switch ((enum op)call->op) {
+	case OP_MAP:
+		return f->ops->mmap(f, 0, PAGES * PAGE_SIZE, true);
+	case OP_PAGE:
+	case OP_DRAIN:
+		return page_of(f, call->op == OP_DRAIN);
+	case OP_OUTPUT:
+		return f->ops->ioctl(f, SET_OUTPUT, !call->n);
+	case OP_NO_OUTPUT:
+		return f->ops->ioctl(f, SET_OUTPUT, (u64)-1);
+	case OP_POLL:
+		return f->ops->poll(f, NULL);
+	default:
+		o->closed[call->n] = true;
+		file_put(f);
+		return 0;
+	}
+}
+
+static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
+{
+	struct answer answer = { .value = -EBADF };
+	struct file *f = o->file[call->n];
+
+	(void)object;
+	(void)nr;
+	(void)id;
+	current->proc = &o->proc;
+	if (call->op == OP_RENAME) {
+		rename_thread();
+		answer.value = 0;
+	} else if (!o->closed[call->n]) {
+		file_get(f);
+		answer.value = use(f, call);
+		file_put(f);
+	}
+	return answer;
+}
+
+/* --- the model ---------------------------------------------------------------------------- */
+
+struct model {
+	unsigned ring[EVENTS], nr_rings; /* 0: none */
+	bool closed[EVENTS];
+	bool filled[300 /* more than calls */];
+};
+
+static void model_create(void *model, unsigned nr_threads)
+{
+	struct model *m = model;
+
+	memset(m, 0, sizeof(*m));
+	if (nr_threads == TWO_BEGIN_WITH_A_RING)
+		m->ring[0] = ++m->nr_rings;
+}
+
+static long model_output(struct model *m, unsigned e, long seen)
+{
+	/* It finds the file first, and then its ring. */
+	if (m->closed[!e] && (alone || seen == -EBADF))
+		return -EBADF;
+	if (!m->ring[!e])
+		return -EINVAL;
+	m->ring[e] = m->ring[!e];
+	return 0;
+}
+
+static long model_use(struct model *m, const struct call *call, long seen)
+{
+	unsigned *ring = &m->ring[call->n];
+
+	switch ((enum op)call->op) {
+	case OP_MAP:
+		if (!*ring)
+			*ring = ++m->nr_rings;
+		return 0;
+	case OP_DRAIN:
+		m->filled[*ring] = false;
+		return *ring != 0;
+	case OP_PAGE:
+		return *ring != 0;
+	case OP_OUTPUT:
+		return model_output(m, call->n, seen);
+	case OP_NO_OUTPUT:
+		*ring = 0;
+		return 0;
+	case OP_POLL:
+		return !*ring ? POLLHUP : m->filled[*ring] ? POLLIN | POLLRDNORM : 0;
+	default:
+		m->closed[call->n] = true;
+		return 0;
+	}
+}
+
+static enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
+				     struct answer *a)
+{
+	struct model *m = model;
+
+	(void)id;
+	if (call->op == OP_RENAME) {
+		/* A closed event tells until the last call that uses it is over. */
+		if (!nr && (!m->closed[0] || !alone))
+			m->filled[m->ring[0]] = m->ring[0] != 0;
+		a->value = 0;
+	} else if (m->closed[call->n] && (alone || a->value == -EBADF)) {
+		a->value = -EBADF;
+	} else {
+		a->value = model_use(m, call, a->value);
+	}
+	return ENDS;
+}
+
+const struct object perf_object = {
+	.name = "perf",
+	.op_names = op_names,
+	.create = create,
+	.destroy = destroy,
+	.draw = draw,
+	.perform = perform,
+	.model_size = sizeof(struct model),
+	.model_create = model_create,
+	.model_perform = model_perform,
+};
