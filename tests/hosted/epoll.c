@@ -275,14 +275,4 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return ENDS;
 }
 
-const struct object epoll_object = {
-	.name = "epoll",
-	.op_names = op_names,
-	.create = create,
-	.destroy = destroy,
-	.draw = draw,
-	.perform = perform,
-	.model_size = sizeof(struct model),
-	.model_create = model_create,
-	.model_perform = model_perform,
-};
+DEFINE_OBJECT(epoll);

@@ -153,14 +153,4 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return call->op <= OP_TRY_READ ? model_read(count, call, a) : model_write(count, call, a);
 }
 
-const struct object eventfd_object = {
-	.name = "eventfd",
-	.op_names = op_names,
-	.create = create,
-	.destroy = destroy,
-	.draw = draw,
-	.perform = perform,
-	.model_size = sizeof(struct model),
-	.model_create = model_create,
-	.model_perform = model_perform,
-};
+DEFINE_OBJECT(eventfd);

@@ -326,15 +326,4 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	}
 }
 
-const struct object futex_object = {
-	.name = "futex",
-	.op_names = op_names,
-	.create = create,
-	.destroy = destroy,
-	.draw = draw,
-	.perform = perform,
-	.model_size = sizeof(struct model),
-	.model_create = model_create,
-	.model_perform = model_perform,
-	.model_may_end = model_may_end,
-};
+DEFINE_OBJECT(futex, .model_may_end = model_may_end);

@@ -46,5 +46,18 @@ struct object {
 	bool (*model_may_end)(const void *model);
 };
 
+/* An object whose functions have the names of its members; more members may follow. */
+#define DEFINE_OBJECT(ident, ...)                                                                  \
+	const struct object ident##_object = { .name = #ident,                                     \
+					       .op_names = op_names,                               \
+					       .create = create,                                   \
+					       .destroy = destroy,                                 \
+					       .draw = draw,                                       \
+					       .perform = perform,                                 \
+					       .model_size = sizeof(struct model),                 \
+					       .model_create = model_create,                       \
+					       .model_perform = model_perform,                     \
+					       __VA_ARGS__ }
+
 extern const struct object eventfd_object, futex_object, pipe_object, record_object;
 extern const struct object epoll_object, flock_object, perf_object, timerfd_object;
