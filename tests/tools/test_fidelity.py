@@ -156,6 +156,11 @@ def test_figures_of_other_cases_stay_while_the_kernel_is_the_same(tmp_path):
     data = fidelity.kept(kept, cases)
     assert [data[case.name]["mix"] for case in cases] == ["one", "two"]
     assert [data[case.name]["hog.slices" if not i else "n0.slices"] for i, case in enumerate(cases)] == [[1], [2]]
+    for value in range(3, 14):
+        keep(cases[1], value, "6.1.1", "two")
+    assert fidelity.kept(kept, cases)[cases[1].name]["n0.slices"] == list(range(4, 14))
+    keep(cases[1], 3, "6.1.1", "three")
+    assert fidelity.kept(kept, cases)[cases[1].name]["n0.slices"] == [3]
     keep(cases[1], 3, "6.1.2", "two")
     with pytest.raises(Missing, match=f"no figures of {cases[0].name}"):
         fidelity.kept(kept, cases)

@@ -50,6 +50,7 @@ FOR_EACH_CPU = re.compile(r"\b(?:(\d+)\*)?CPUS\b")
 PROGRAM = "mix"
 FIGURE = re.compile(r"^mix (\S+) (\S+) ([\d.]+)$", re.MULTILINE)
 RUNS, FAST_RUNS = 5, 3
+KEPT_RUNS = 10       # of Linux: those of the last two measurements, if neither kernel, command nor program changed
 PAUSE_S = 0.2
 TICKS_S = 0.02       # up to so much more: some ticks
 BOOTING_S = 4        # Linux goes on for a few seconds
@@ -267,7 +268,8 @@ def short(value: float) -> str:
 def keep(path: pathlib.Path, figures: Figures, cases: Sequence[Case], about: Mapping[str, str | int],
          program: str, rows_only: bool = True) -> None:
     """Write to @path Linux's figures of those of @cases that were measured, with the digest of the program that did it:
-    those that are rows, or all. The figures of other cases stay if they are of the same kernel."""
+    those that are rows, or all. The figures of other cases stay if they are of the same kernel, and those of the same
+    command and program stand before the new ones."""
     lines = ["# SPDX-License-Identifier: GPL-2.0-only",
              "# Figures of Debian's kernel, written by make fidelity ARGS=--fresh (docs/fidelity.md)."]
     lines += [f"{name} = {json.dumps(value)}" for name, value in about.items()]
@@ -276,10 +278,13 @@ def keep(path: pathlib.Path, figures: Figures, cases: Sequence[Case], about: Map
         older = {}
     for case in cases:
         names = [row.name.removeprefix(case.name + ".") for row in case.rows]
-        found = figures.get(case.name, older.get(case.name))
-        if found is None or not set(names) <= set(found):
+        before = older.get(case.name, {})
+        found = dict(figures.get(case.name, before))
+        if not found or not set(names) <= set(found):
             continue
         by = program if case.name in figures else found[PROGRAM]
+        if case.name in figures and (before.get("cmd"), before.get(PROGRAM)) == (case.cmd, program):
+            found = {name: [*before.get(name, ()), *runs][-KEPT_RUNS:] for name, runs in found.items()}
         names += () if rows_only else [name for name in found if name not in (*names, "cmd", PROGRAM)]
         lines += ["", f"[{json.dumps(case.name)}]", f"cmd = {json.dumps(case.cmd)}", f"{PROGRAM} = {json.dumps(by)}"]
         lines += [f"{json.dumps(name)} = [{', '.join(map(short, found[name]))}]" for name in names]
