@@ -165,7 +165,9 @@ struct class_smp_ops {
 struct class_param_ops {
 	/*
 	 * The kernel priority of a task with @req, whose policy the class owns; PRIO_INVALID if
-	 * @req is out of range. No lock is needed. Never NULL in a class that owns policies.
+	 * @req is out of range. No lock is needed. Never NULL in a class that owns policies. The
+	 * priorities of a class are a range of its own, the more urgent class the lesser numbers:
+	 * the core takes an equal priority for no change.
 	 */
 	int (*prio)(const struct sched_attr_req *req);
 

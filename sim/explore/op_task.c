@@ -58,8 +58,8 @@ static struct sched_attr_req inherited(const struct sched_attr_req *parent)
 	attr.reset_on_fork = false;
 	if (!parent->reset_on_fork)
 		return attr;
-	attr.nice = task_is_fair_policy(parent->policy) ? max(parent->nice, 0) : 0;
-	if (!task_is_fair_policy(parent->policy))
+	attr.nice = sched_policy_info(parent->policy).nice ? max(parent->nice, 0) : 0;
+	if (!sched_policy_info(parent->policy).nice)
 		attr.policy = SCHED_NORMAL;
 	attr.rt_priority = 0;
 	attr.slice_ns = 0;
@@ -293,9 +293,9 @@ static void check_promises(struct world *w)
 		promised += w->subject[i].t && w->subject[i].state != DYING
 				    ? bandwidth(&w->subject[i].attr)
 				    : 0;
-	EXPECT(runtime < 0 || promised <= ((u64)runtime << 20) / (u64)period *
-						  (u64)__builtin_popcountll(w->online &
-									    world_home(w)));
+	EXPECT(runtime < 0 ||
+	       promised <= ((u64)runtime << 20) / (u64)period *
+				   (u64)__builtin_popcountll(w->online & world_home(w)));
 }
 
 static void set_deadline(struct world *w, struct subject *x, u32 arg)

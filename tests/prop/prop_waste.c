@@ -34,7 +34,7 @@ static bool could_be_picked(const struct rq *rq, const struct task *t)
 		return !rt_seen(rq)->throttled;
 	if (t->policy == SCHED_DEADLINE)
 		return !dl_part_seen(t)->throttled;
-	return !is_limited(t);
+	return t->class->rank != CLASS_fair || !is_limited(t);
 }
 
 struct situation {
