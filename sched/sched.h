@@ -134,7 +134,7 @@ bool sched_task_exec(struct sched *s, unsigned cpu);
 /*
  * The running task of @cpu, which a host switches away from at the next chance, is about to end; to
  * be called before its parent is woken. It leaves its group and joins it again, as each dying task
- * does on Linux with CONFIG_SCHED_AUTOGROUP: so CFS counts its queue's time from those that wait.
+ * does on Linux with CONFIG_SCHED_AUTOGROUP. Meanwhile CFS's min_vruntime is that of waiting tasks.
  */
 void sched_task_ends(struct sched *s, unsigned cpu);
 /*

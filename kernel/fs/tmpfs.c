@@ -113,8 +113,8 @@ static bool has_pages(const struct superblock *sb)
 }
 
 /*
- * The page at @index with a reference; a hole gets a zeroed page if there is @room: has_pages().
- * 0: no memory; NO_ROOM: the file system has all that it may have. content->lock held.
+ * Returns the page at @index with a reference, 0 without memory, or NO_ROOM if the file system is
+ * full. @room, from has_pages(): may a hole get a zeroed page? content->lock held.
  */
 static u64 make_page_locked(struct inode *i, u64 index, bool room)
 {

@@ -9,8 +9,8 @@
 
 /* --- pid.c: numbers of threads, groups, sessions; call with proc_tree_lock held ------- */
 /*
- * Returns a number that nobody used, with one user now, or 0 if none is left. This function and the
- * next take the lock themselves.
+ * Allocates a number, with its caller as the first user. Returns 0 if none is free. This function
+ * and the next take the lock themselves.
  */
 int pid_alloc(void);
 /* As pid_alloc(), for one certain number that is free: init's. */

@@ -53,8 +53,8 @@ void overutilized_set(struct sched *s, unsigned cpu, bool yes);
 /* True if energy decides where @t, woken by a CPU numbered @cpu, goes. @s is uneven. */
 bool energy_places(struct sched *s, unsigned cpu, const struct task *t);
 /*
- * The CPU for @t, which slept on @rq, locked, and for which energy_places(): its last CPU, or the
- * one of another candidate if that takes less energy. It may not be allowed if that is the last
- * one. @recorded: with records of all that it goes by.
+ * The CPU for @t, which slept on @rq, locked; energy_places() was true for it. Returns the last CPU
+ * of @t, allowed or not, or another one that takes less energy. @recorded: with records of all that
+ * the choice goes by.
  */
 struct choice energy_select(struct rq *rq, struct task *t, unsigned waker, bool recorded);

@@ -58,7 +58,7 @@ void rq_update_timer(struct rq *rq);
 /* Give the tasks that leave @rq's CPU, of rq->handover, to their new ones. Drops the lock. */
 void deliver(struct rq *rq);
 
-/* --- switches and moves (core.c) ------------------------------------------ */
+/* --- switches and moves (switch.c, move.c) ------------------------------------------ */
 
 /* Ask @rq's CPU for a switch, unless that is being chosen or was asked for as urgently. */
 static inline void ask_for_switch(struct rq *rq, enum resched urgency)

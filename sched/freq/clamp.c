@@ -8,8 +8,8 @@
  * without a search it counts the tasks in 20 buckets by their value, and a bucket remembers the
  * greatest value that it had since it was last empty. So the clamp of a CPU may be too large by
  * less than a bucket's width, until the last task of the bucket leaves. A CPU without runnable
- * tasks keeps the maximum of the last: what it used decays, and must not look like a request now
- * that nothing limits it.
+ * tasks keeps the maximum of its last task. Otherwise what that task used, which decays slowly,
+ * would count in full as soon as its limit is gone.
  *
  * A greater minimum than maximum is possible, of different tasks; then the minimum holds.
  * Source: Linux 6.1, core.c and sched.h, which has 5 buckets unless it is built with up to 20.

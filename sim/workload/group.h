@@ -19,8 +19,8 @@ bool group_set(struct group *group, u32 i, const char *text);
 const char *group_mistake(const struct group *group);
 
 /*
- * The number of the group at @path, as by workload_group(). Frees @path. A mistake is an error at
- * @key.
+ * Returns the number of the group at @path, which is made if it is new (workload_group()). Frees
+ * @path. A bad path is reported with the place of @key, and ends the program.
  */
 u32 json_group_of(const struct json *json, json_value key, struct workload *w, char *path);
 /* Takes the groups' settings from the object @groups, {"/a": {"shares": 2048}, ...}. */

@@ -498,8 +498,8 @@ static bool bore_leaves(const struct view *v, const struct entity *e, unsigned f
 }
 
 /*
- * A yield ends a burst. If that gives it more weight, the rest of its request is what it was in
- * real time, rounded down to a ns, at the new weight.
+ * A yield ends the burst of @e. If its weight grows thereby, the rest of its request keeps its
+ * length in real time, rounded down to a ns.
  */
 static bool bore_yields(const struct view *v, const struct entity *e)
 {

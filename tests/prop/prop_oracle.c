@@ -105,9 +105,8 @@ static bool fluid_step(struct fluid *f, u64 until)
 }
 
 /*
- * How far the virtual time of i may be from what it got, in ns of virtual time. A charge loses less
- * than a unit; an event charges what runs, and may place what comes next by as much. The inverse of
- * the weight is off by less than a unit of 2^-32: over all that is got * 1024 / 2^32.
+ * An upper bound of the rounding in the virtual time of task i, in ns. Each run is rounded at most
+ * twice, by less than 1 ns each; the rounded inverse of the weight adds got * 1024 / 2^32.
  */
 static double error_of(const struct fluid *f, unsigned i)
 {

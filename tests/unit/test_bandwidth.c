@@ -49,7 +49,7 @@ static void a_hog_gets_its_quota_of_each_period(void **state)
 }
 
 /*
- * Four hogs on four CPUs take a slice each and are throttled after 5 ms: 45 of 50 ms, four times.
+ * Four hogs on four CPUs share 20 ms in each 50 ms: each runs for 5 ms and is throttled for 45.
  */
 static void the_quota_is_for_all_cpus_together(void **state)
 {

@@ -141,7 +141,8 @@ static void every_other_tunable_has_no_borders(void **state)
 	const struct sched_tunable_info *info;
 
 	(void)state;
-	for_each_tunable(info) {
+	for_each_tunable(info)
+	{
 		unsigned i = 0;
 
 		while (i < ARRAY_SIZE(borders) && strcmp(borders[i].name, info->name))

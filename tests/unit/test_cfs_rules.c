@@ -42,15 +42,15 @@ static bool ends_after(struct pair *p, u64 ran, u64 lead)
 #define ASSERT_ENDS(p, ran, lead)                                                                  \
 	do {                                                                                       \
 		if (!ends_after(p, ran, lead))                                                     \
-			fail_msg("the turn goes on, where it should end: it ran %lu ns of %lu, " \
-				 "and is %lu ns ahead",                                           \
+			fail_msg("the turn goes on, where it should end: it ran %lu ns of %lu, "   \
+				 "and is %lu ns ahead",                                            \
 				 (u64)(ran), (p)->slice, (u64)(lead));                             \
 	} while (0)
 #define ASSERT_GOES_ON(p, ran, lead)                                                               \
 	do {                                                                                       \
 		if (ends_after(p, ran, lead))                                                      \
-			fail_msg("the turn ended, where it should go on: it ran %lu ns of %lu, " \
-				 "and is %lu ns ahead",                                           \
+			fail_msg("the turn ended, where it should go on: it ran %lu ns of %lu, "   \
+				 "and is %lu ns ahead",                                            \
 				 (u64)(ran), (p)->slice, (u64)(lead));                             \
 	} while (0)
 

@@ -102,9 +102,8 @@ static void the_wakeup_granularity_is_in_the_wakees_virtual_time(void **state)
 
 		curr->fair.vruntime = t->fair.vruntime + golden[i].ns;
 		if (q->hooks->preempts(q, &curr->fair, &t->fair, 0))
-			fail_msg(
-				"nice %d preempts with a lead of %lu ns, which is its granularity",
-				golden[i].nice, golden[i].ns);
+			fail_msg("nice %d preempts with a lead of %lu ns, which is its granularity",
+				 golden[i].nice, golden[i].ns);
 		curr->fair.vruntime++;
 		if (!q->hooks->preempts(q, &curr->fair, &t->fair, 0))
 			fail_msg("nice %d waits with a lead of %lu ns, a ns more than its "

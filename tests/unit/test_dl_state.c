@@ -442,8 +442,7 @@ static void the_servers_periods_are_recorded(void **state)
 			assert_int_equal((m->now - start) / MS, golden[at].ms);
 			assert_int_equal(d->act, golden[at].act);
 			assert_int_equal(d->rule, golden[at].rule);
-			assert_int_equal(!!(d->flags & DECISION_THROTTLED),
-					 d->act == ACT_throttle);
+			assert_int_equal(!!(d->flags & DECISION_THROTTLED), d->act == ACT_throttle);
 			at++;
 		}
 	}

@@ -52,7 +52,10 @@ static void what_a_group_became_replaces_what_it_was(void **state)
 {
 	static const struct {
 		u64 util, runnable, load;
-	} became[] = { { 100, 200, 300 }, { 900, 3000, 900 }, { 0, 0, 0 }, { 1024, 1024, 1024 },
+	} became[] = { { 100, 200, 300 },
+		       { 900, 3000, 900 },
+		       { 0, 0, 0 },
+		       { 1024, 1024, 1024 },
 		       { 100, 200, 10 } };
 	static const s64 runnable[ARRAY_SIZE(became)] = { 100, -1, -5000, 0, -5000 };
 
@@ -85,8 +88,8 @@ static void what_a_group_became_replaces_what_it_was(void **state)
 			pelt_follow(e);
 			assert_int_equal(e->avg.util_avg, became[i].util);
 			assert_int_equal(e->avg.runnable_avg, became[i].runnable);
-			assert_int_equal(e->avg.load_sum, fraction(gq, &old, runnable[i],
-								   e->avg.util_sum >> 10));
+			assert_int_equal(e->avg.load_sum,
+					 fraction(gq, &old, runnable[i], e->avg.util_sum >> 10));
 			expect_replaced(q->avg.util_avg, q->avg.util_sum, was.util_avg,
 					was.util_sum, old.util_avg, old.util_sum, e->avg.util_avg,
 					e->avg.util_sum);
@@ -151,8 +154,8 @@ static void a_buddy_goes_first_if_hardly_worse(void **state)
 	static const struct {
 		s64 behind_ns;
 		bool goes_first;
-	} cases[] = { { -1, true },  { 0, true },      { 1, true },
-		      { MS, true },  { MS + 1, false }, { 50 * MS, false } };
+	} cases[] = { { -1, true }, { 0, true },       { 1, true },
+		      { MS, true }, { MS + 1, false }, { 50 * MS, false } };
 
 	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++)
@@ -161,8 +164,7 @@ static void a_buddy_goes_first_if_hardly_worse(void **state)
 			struct task *first = spawn_nice(m, "first", 0);
 			struct task *buddy = spawn_nice(m, "buddy", 0);
 			struct fair_queue *q = queue(m);
-			struct entity **marked =
-				kind ? &cfs_queue(q)->next : &cfs_queue(q)->last;
+			struct entity **marked = kind ? &cfs_queue(q)->next : &cfs_queue(q)->last;
 
 			set_tunable(m, "wakeup_granularity_ns", "1000000");
 			spawn(m, "fifo", SCHED_FIFO, 1);
@@ -190,7 +192,9 @@ static void a_sleep_of_104_days_is_long(void **state)
 	static const struct {
 		u64 slept;
 		bool is_long;
-	} cases[] = { { MS, false }, { 1ull << 53, false }, { (1ull << 53) + 1, true },
+	} cases[] = { { MS, false },
+		      { 1ull << 53, false },
+		      { (1ull << 53) + 1, true },
 		      { 1ull << 54, true } };
 
 	(void)state;
@@ -226,8 +230,7 @@ static void a_new_task_is_placed_twice(void **state)
 		m->nr_trace = 0;
 		spawn_nice(m, "new", 0);
 		for (unsigned k = 0; k < m->nr_trace; k++) {
-			const struct event_sched_decision_pick *d =
-				(const void *)m->trace[k].bytes;
+			const struct event_sched_decision_pick *d = (const void *)m->trace[k].bytes;
 
 			if (m->trace[k].common.type != EVENT_ID_sched_decision_place)
 				continue;

@@ -41,11 +41,16 @@ static void a_turn_ends_before_the_next_deadline(void **state)
 		s64 due, container, left; /* from now; container 0: none */
 		u64 turn;
 	} cases[] = {
-		{ 1024, 0, 9000, 970 },	      { 1024, 2048, 9000, 970 },
-		{ 2048, 1024, 9000, 970 },    { 1024, 0, 900, 900 },
-		{ 900000, 0, 3000, 3000 },    { 900000, 1024, 3000, 970 },
-		{ 900000, 0, 200000, 100000 }, { -500, 0, 3000, 80 },
-		{ 1024, -500, 3000, 80 },     { 1024, 0, -500, 970 },
+		{ 1024, 0, 9000, 970 },
+		{ 1024, 2048, 9000, 970 },
+		{ 2048, 1024, 9000, 970 },
+		{ 1024, 0, 900, 900 },
+		{ 900000, 0, 3000, 3000 },
+		{ 900000, 1024, 3000, 970 },
+		{ 900000, 0, 200000, 100000 },
+		{ -500, 0, 3000, 80 },
+		{ 1024, -500, 3000, 80 },
+		{ 1024, 0, -500, 970 },
 		{ 10, 0, 3000, 9 },
 	};
 
@@ -93,9 +98,8 @@ static void below_the_root_a_tick_ends_turns(void **state)
 		s64 own, other, container; /* us from now; own, container 0: none */
 		bool below;
 	} cases[] = {
-		{ 1000, 2000, 0, false },    { 2000, 1000, 0, true },
-		{ 1000, 2000, 5000, false }, { 1000, 2000, 500, true },
-		{ 0, 2000, 5000, true },
+		{ 1000, 2000, 0, false },  { 2000, 1000, 0, true }, { 1000, 2000, 5000, false },
+		{ 1000, 2000, 500, true }, { 0, 2000, 5000, true },
 	};
 
 	(void)state;
@@ -107,8 +111,7 @@ static void below_the_root_a_tick_ends_turns(void **state)
 			struct entity *above = of_group(b);
 			u64 now = fdl_now(q);
 
-			of_group(a)->due =
-				cases[i].own ? now + (u64)(cases[i].own * (s64)US) : 0;
+			of_group(a)->due = cases[i].own ? now + (u64)(cases[i].own * (s64)US) : 0;
 			of_group(b)->due = now + (u64)(cases[i].other * (s64)US);
 			fdl_queue(q)->container =
 				cases[i].container ? now + (u64)(cases[i].container * (s64)US) : 0;

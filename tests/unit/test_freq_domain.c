@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A frequency domain: limits, time at each point, the news that its governor gets, a CPU that falls
- * idle between two updates of averages, and borders of what is full, used and chosen. See also
- * test_freq.c, test_governor.c.
+ * A frequency domain: limits, time at each point, events that its governor is told, a CPU that
+ * falls idle between two updates of averages, and the values at which a CPU counts as full or a
+ * point as used. See also test_freq.c, test_governor.c.
  */
 #include "lib/errno.h"
 #include "sched/fair/core/pelt.h"
@@ -18,10 +18,12 @@ static void limits_are_the_points_within_them(void **state)
 		u32 least, most;
 		u32 slowest, fastest; /* 0: refused, the limits stay */
 	} cases[] = {
-		{ 0, 9999, 450, 1100 },	   { 450, 1100, 450, 1100 }, { 451, 1099, 625, 950 },
-		{ 625, 625, 625, 625 },	   { 700, 900, 800, 800 },   { 1100, 1100, 1100, 1100 },
-		{ 1000, 99999, 1100, 1100 }, { 0, 450, 450, 450 },   { 1101, 99999, 0, 0 },
-		{ 0, 449, 0, 0 },	   { 626, 799, 0, 0 },	     { 900, 700, 0, 0 },
+		{ 0, 9999, 450, 1100 },	     { 450, 1100, 450, 1100 },
+		{ 451, 1099, 625, 950 },     { 625, 625, 625, 625 },
+		{ 700, 900, 800, 800 },	     { 1100, 1100, 1100, 1100 },
+		{ 1000, 99999, 1100, 1100 }, { 0, 450, 450, 450 },
+		{ 1101, 99999, 0, 0 },	     { 0, 449, 0, 0 },
+		{ 626, 799, 0, 0 },	     { 900, 700, 0, 0 },
 	};
 
 	(void)state;

@@ -415,8 +415,8 @@ static void a_stopper_has_a_priority_and_a_time(void **state)
 /* A clock may begin anywhere: the CPU has its time at once, and jiffies count from before it. */
 static void a_machine_begins_at_any_hour(void **state)
 {
-	static const u64 hours[] = { NS_PER_SEC,	(1ull << 62) - 1, 1ull << 62,
-				     (1ull << 63) - 1,	(1ull << 63) + 5, 3ull << 62,
+	static const u64 hours[] = { NS_PER_SEC,       (1ull << 62) - 1, 1ull << 62,
+				     (1ull << 63) - 1, (1ull << 63) + 5, 3ull << 62,
 				     -2 * NS_PER_SEC };
 
 	(void)state;

@@ -148,7 +148,8 @@ static void every_tunable_can_be_listed_read_and_written_back(void **state)
 	unsigned n = 0;
 
 	(void)state;
-	for_each_tunable(info) {
+	for_each_tunable(info)
+	{
 		char text[64];
 		int len = sched_tunable_read(m->s, info->name, text, sizeof(text));
 
@@ -198,10 +199,10 @@ static void a_name_is_listed_once(void **state)
 	unsigned nr = 0, pairs = 0;
 
 	(void)state;
-	for_each_tunable(a) {
+	for_each_tunable(a)
+	{
 		nr++;
-		for_each_tunable(b)
-			pairs += !strcmp(a->name, b->name);
+		for_each_tunable(b) pairs += !strcmp(a->name, b->name);
 	}
 	assert_true(nr > 40);
 	assert_int_equal(pairs, nr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Defaults of a policy's hooks (fair.h): what a policy names where it has nothing to say.
+ * Defaults of the hooks of policy.h, for a policy that has nothing to say at that place.
  *
  * Lock: the runqueue's, except for fair_no_fork().
  */

@@ -245,8 +245,8 @@ struct fair_policy {
 	void (*fork)(struct sched *s, struct task *parent, struct task *child, unsigned flags);
 
 	/*
-	 * @rq is the policy's from now on, though what is queued there may be foreign still, or a
-	 * tunable changed: renew what is derived from tunables.
+	 * @rq goes by this policy from now on, or a tunable changed: compute anew what is derived
+	 * from tunables. Entities queued there may still have the numbers of another policy.
 	 */
 	void (*tuned)(struct rq *rq);
 
