@@ -255,15 +255,15 @@ static long get_range(struct file *f, const struct user_flock *l, struct record 
 		return -EINVAL;
 	if (__builtin_add_overflow(base, l->start, &start))
 		return -EOVERFLOW;
+	if (start < 0)
+		return -EINVAL;
 	if (l->len > 0 && start > INT64_MAX - (l->len - 1))
 		return -EOVERFLOW;
-	if (l->len < 0 && start + l->len > start)
-		return -EINVAL;
 	r->start = (u64)(l->len < 0 ? start + l->len : start);
-	r->end = l->len > 0   ? (u64)(start + l->len - 1)
+	r->end = l->len > 0   ? (u64)(start + (l->len - 1))
 		 : l->len < 0 ? (u64)(start - 1)
 			      : (u64)INT64_MAX;
-	return start < 0 || (s64)r->start < 0 ? -EINVAL : 0;
+	return (s64)r->start < 0 ? -EINVAL : 0;
 }
 
 static struct record record_of(struct file *f, const struct user_flock *l, bool ofd)
