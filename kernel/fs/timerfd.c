@@ -111,15 +111,14 @@ long timerfd_set(struct file *f, const struct itimer_setting *new, bool absolute
 	if (!t)
 		return -EINVAL;
 	mutex_lock(&t->setting);
-	*old = interval_timer_get(&t->it, now);
+	*old = new ? interval_timer_stop(&t->it) : interval_timer_get(&t->it);
 	if (new) {
 		expires = !new->value_ns ? 0
 			  : !absolute	 ? now + new->value_ns
 			  : t->realtime	 ? clock_monotonic_of(new->value_ns)
 					 : new->value_ns;
-		interval_timer_set(&t->it, 0, 0);
 		take_ticks(t);
-		interval_timer_set(&t->it, expires, new->interval_ns);
+		interval_timer_start(&t->it, expires, new->interval_ns);
 	}
 	mutex_unlock(&t->setting);
 	return 0;

@@ -61,19 +61,31 @@ u64 interval_timer_rearm(struct interval_timer *t)
 	return skipped;
 }
 
-struct itimer_setting interval_timer_get(const struct interval_timer *t, u64 now)
+/* @expires_ns was read before: by an earlier clock the rest could exceed a period. */
+static struct itimer_setting setting(const struct interval_timer *t, u64 expires_ns)
 {
-	u64 expires = t->ktimer.expires_ns;
+	u64 now = clock_ns();
 
-	if (!t->ktimer.armed)
+	if (!expires_ns)
 		return (struct itimer_setting){ 0 };
-	return (struct itimer_setting){ expires > now ? expires - now : 1, t->interval_ns };
+	return (struct itimer_setting){ expires_ns > now ? expires_ns - now : 1, t->interval_ns };
 }
 
-void interval_timer_set(struct interval_timer *t, u64 expires_ns, u64 interval_ns)
+struct itimer_setting interval_timer_get(struct interval_timer *t)
 {
-	debug_assert(!arch_in_irq());
-	ktimer_cancel(&t->ktimer);
+	return setting(t, ktimer_expiry(&t->ktimer));
+}
+
+struct itimer_setting interval_timer_stop(struct interval_timer *t)
+{
+	bool armed = ktimer_cancel(&t->ktimer);
+
+	return setting(t, armed ? t->ktimer.expires_ns : 0);
+}
+
+void interval_timer_start(struct interval_timer *t, u64 expires_ns, u64 interval_ns)
+{
+	debug_assert(!t->ktimer.armed);
 	t->interval_ns = interval_ns;
 	if (expires_ns)
 		ktimer_start(&t->ktimer, expires_ns);
@@ -117,11 +129,10 @@ int itimer_real_set(const struct itimer_setting *new, struct itimer_setting *old
 	if (!its)
 		return -ENOMEM;
 	mutex_lock(&its->lock);
-	u64 now = clock_ns();
-	*old = interval_timer_get(&its->real, now);
+	*old = new ? interval_timer_stop(&its->real) : interval_timer_get(&its->real);
 	if (new)
-		interval_timer_set(&its->real, new->value_ns ? now + new->value_ns : 0,
-				   new->interval_ns);
+		interval_timer_start(&its->real, new->value_ns ? clock_ns() + new->value_ns : 0,
+				     new->interval_ns);
 	mutex_unlock(&its->lock);
 	return 0;
 }
@@ -241,12 +252,11 @@ long posix_timer_set(int id, const struct itimer_setting *new, bool absolute,
 
 	if (!t)
 		return -EINVAL;
-	*old = interval_timer_get(&t->it, now);
+	*old = new ? interval_timer_stop(&t->it) : interval_timer_get(&t->it);
 	if (new) {
-		ktimer_cancel(&t->it.ktimer);
 		t->overrun = t->overrun_then = 0;
-		interval_timer_set(&t->it, expiry(t, new->value_ns, absolute, now),
-				   new->interval_ns);
+		interval_timer_start(&t->it, expiry(t, new->value_ns, absolute, now),
+				     new->interval_ns);
 	}
 	unlock_timers();
 	return 0;

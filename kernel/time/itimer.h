@@ -20,9 +20,12 @@ struct interval_timer {
  * many multiples were skipped.
  */
 u64 interval_timer_rearm(struct interval_timer *t);
-struct itimer_setting interval_timer_get(const struct interval_timer *t, u64 now);
-/* Cancel, and start for @expires_ns (clock_ns(); 0: leave it disarmed). */
-void interval_timer_set(struct interval_timer *t, u64 expires_ns, u64 interval_ns);
+/* The rest until it expires, 1 ns if it is due, and the interval. Waits for its callback. */
+struct itimer_setting interval_timer_get(struct interval_timer *t);
+/* As interval_timer_get(), and the timer is disarmed. */
+struct itimer_setting interval_timer_stop(struct interval_timer *t);
+/* Start a timer that is disarmed for @expires_ns (clock_ns(); 0: it stays so). */
+void interval_timer_start(struct interval_timer *t, u64 expires_ns, u64 interval_ns);
 
 /*
  * Set ITIMER_REAL of the current process, which sends SIGALRM. NULL @new only reads. 0 or -ENOMEM.

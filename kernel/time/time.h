@@ -41,6 +41,11 @@ void ktimer_start(struct ktimer *t, u64 expires_ns); /* re-arms if armed */
 void ktimer_start_slack(struct ktimer *t, u64 expires_ns, u64 slack_ns);
 /* Returns true if it was armed. On return the callback is not running. Not from the callback. */
 bool ktimer_cancel(struct ktimer *t);
+/*
+ * Returns when @t is due; 0: it is not armed. Waits for its callback, which may re-arm it. Not from
+ * an interrupt.
+ */
+u64 ktimer_expiry(struct ktimer *t);
 #define TIME_NEVER UINT64_MAX
 /*
  * Sleep until @deadline_ns (clock_ns; TIME_NEVER: only a signal ends it). 0, or -ERESTARTSYS if a

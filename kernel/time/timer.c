@@ -257,16 +257,33 @@ static bool is_over(const struct ktimer *t)
 bool ktimer_cancel(struct ktimer *t)
 {
 	debug_assert(!arch_in_irq() || my_timers()->running != t);
+	bool was_armed = false;
+
 	if (is_over(t))
 		return false;
 	for (;;) {
 		unsigned long flags;
 		struct timer_cpu *c = lock_timer(t, &flags);
-		bool was_armed = remove_locked(c, t);
+		was_armed |= remove_locked(c, t);
 		bool running = c->running == t;
 		spin_unlock_irqrestore(&c->lock, flags);
 		if (!running)
 			return was_armed;
+		arch_cpu_relax();
+	}
+}
+
+u64 ktimer_expiry(struct ktimer *t)
+{
+	debug_assert(!arch_in_irq());
+	for (;;) {
+		unsigned long flags;
+		struct timer_cpu *c = lock_timer(t, &flags);
+		u64 expires_ns = t->armed ? t->expires_ns : 0;
+		bool running = c->running == t;
+		spin_unlock_irqrestore(&c->lock, flags);
+		if (expires_ns || !running)
+			return expires_ns;
 		arch_cpu_relax();
 	}
 }

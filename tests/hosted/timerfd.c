@@ -43,7 +43,7 @@ static struct call draw(struct prng *random, bool one)
 	static const u8 often[] = { OP_READ, OP_TRY_READ, OP_SET,     OP_SET_TIME,
 				    OP_SET,  OP_ADVANCE,  OP_ADVANCE, OP_READ,
 				    OP_POLL, OP_ADVANCE,  OP_GET };
-	struct call call = { .op = often[prng_below(random, one ? 11 : 10)] };
+	struct call call = { .op = often[prng_below(random, (u32)sizeof(often))] };
 
 	/* A span begins at some moment of the call, and others may come before it is set. */
 	if (call.op == OP_SET && !one)
@@ -69,9 +69,13 @@ static u64 interval_of(const struct call *call)
 	return call->n / 8 * STEP_NS;
 }
 
+#define DUE_NOW 99 /* steps: the interrupt has not yet come */
+
 static u64 pack(u64 value, u64 interval)
 {
-	return alone ? value / STEP_NS * 100 + interval / STEP_NS : 0;
+	u64 steps = value == 1 ? DUE_NOW : value / STEP_NS;
+
+	return steps * 100 + interval / STEP_NS;
 }
 
 static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
@@ -148,9 +152,13 @@ static enum model_says model_read(struct model *m, const struct call *call, stru
 static void model_set(struct model *m, const struct call *call, struct answer *a)
 {
 	u64 value = value_of(call);
+	bool is_due = a->digest == pack(1, m->interval) && (m->expires || m->set_late);
+	/* A set stops the timer and reads the clock later: what is left of it depends on both. */
+	bool any = is_due || call->op != OP_GET;
 
 	a->value = 0;
-	a->digest = m->expires ? pack(m->expires - m->now, m->interval) : 0;
+	if (alone || !any)
+		a->digest = m->expires ? pack(m->expires - m->now, m->interval) : 0;
 	if (call->op == OP_GET)
 		return;
 	m->ticks = 0;
