@@ -144,6 +144,11 @@ void mutex_lock(struct mutex *m);
 bool mutex_trylock(struct mutex *m);
 void mutex_unlock(struct mutex *m);
 bool mutex_is_held(const struct mutex *m); /* by the current thread */
+/*
+ * Returns the thread that holds the mutex which @t waits for, with a reference. NULL: @t waits for
+ * none, or the mutex is being handed over. The caller has a reference to @t.
+ */
+struct thread *mutex_blocker(struct thread *t);
 
 /* Switch to the thread that the scheduler picks. Interrupts on, no spin lock held. */
 void schedule(void);

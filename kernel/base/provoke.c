@@ -47,9 +47,12 @@ static void provoke_spinlockup(void)
 	preempt_enable();
 }
 
-/* The writer sleeps, and nobody will wake it. */
+/* The writer sleeps, and nobody will wake it. It holds a mutex that the next writers wait for. */
 static void provoke_hung_task(void)
 {
+	static struct mutex held = MUTEX_INIT(held);
+
+	mutex_lock(&held);
 	with_irqs_off(sched_block(&current->task, TASK_UNINTERRUPTIBLE));
 	schedule();
 }

@@ -41,9 +41,37 @@ bool mutex_trylock(struct mutex *m)
 	return taken;
 }
 
+static void set_blocked_on(struct mutex *m)
+{
+	spin_lock(&current->blocked_on_lock);
+	current->blocked_on = m;
+	spin_unlock(&current->blocked_on_lock);
+}
+
+struct thread *mutex_blocker(struct thread *t)
+{
+	struct thread *holder = NULL;
+
+	/* While this lock is held @t does not go on, so the mutex stays. */
+	spin_lock(&t->blocked_on_lock);
+	struct mutex *m = t->blocked_on;
+	if (m) {
+		unsigned long flags = spin_lock_irqsave(&m->queue.lock);
+		/* A holder who gives the mutex back clears this, and then waits for the lock. */
+		holder = READ_ONCE(m->holder);
+		if (holder)
+			thread_get(holder);
+		spin_unlock_irqrestore(&m->queue.lock, flags);
+	}
+	spin_unlock(&t->blocked_on_lock);
+	return holder;
+}
+
 static __noinline void lock_slow(struct mutex *m)
 {
 	struct waiter w = { .thread = current, .exclusive = true };
+
+	set_blocked_on(m);
 	unsigned long flags = spin_lock_irqsave(&m->queue.lock);
 
 	/* The mark sends the holder's unlock through unlock_slow(), which takes this lock. */
@@ -51,6 +79,7 @@ static __noinline void lock_slow(struct mutex *m)
 		m->locked = LOCKED;
 		m->holder = current;
 		spin_unlock_irqrestore(&m->queue.lock, flags);
+		set_blocked_on(NULL);
 		return;
 	}
 	list_add_tail(&m->queue.waiters, &w.link);
@@ -61,6 +90,7 @@ static __noinline void lock_slow(struct mutex *m)
 		flags = spin_lock_irqsave(&m->queue.lock);
 	}
 	spin_unlock_irqrestore(&m->queue.lock, flags);
+	set_blocked_on(NULL);
 }
 
 void mutex_lock(struct mutex *m)

@@ -61,6 +61,7 @@ struct thread *thread_alloc(struct proc *p, int pid)
 		kmem_cache_free(thread_cache, t);
 		return NULL;
 	}
+	spin_lock_init(&t->blocked_on_lock, "blocked on");
 	t->refs = 1;
 	t->proc = proc_get(p);
 	list_init(&t->proc_link);

@@ -70,6 +70,8 @@ struct thread {
 	u64 robust_list;
 	u64 start_ns;
 	u64 hung_said_ns; /* hung_task.c has told of the sleep that began then */
+	struct spinlock blocked_on_lock;
+	struct mutex *blocked_on; /* it waits for that one; guarded by: blocked_on_lock */
 	u64 min_flt, maj_flt;
 	u64 read_bytes, written_bytes, nr_reads, nr_writes; /* by read(2) and write(2) and family */
 	struct cred cred;

@@ -126,7 +126,21 @@ static void find_ahead(struct finding *f)
 
 /* --- saying so ------------------------------------------------------------------------ */
 
-static void say_hung(const struct thread *t)
+/* A mutex that is being handed over has no holder: nothing is said then. */
+static void say_blocker(struct thread *t)
+{
+	struct thread *holder = mutex_blocker(t);
+
+	if (!holder)
+		return;
+	kprintf("INFO: task %s:%d is blocked on a mutex owned by task %s:%d.\n", t->task.comm,
+		t->tid, holder->task.comm, holder->tid);
+	if (READ_ONCE(holder->task.on_rq) == TASK_OFF_RQ)
+		backtrace_thread(holder);
+	thread_put(holder);
+}
+
+static void say_hung(struct thread *t)
 {
 	if (!watchdog.hung_task_warnings)
 		return;
@@ -135,6 +149,7 @@ static void say_hung(const struct thread *t)
 		(unsigned long long)watchdog.hung_task_s);
 	kprintf("\"echo 0 > /proc/sys/kernel/hung_task_timeout_secs\" disables this message.\n");
 	backtrace_thread(t);
+	say_blocker(t);
 	if (watchdog.hung_task_panic)
 		panic("hung_task: blocked tasks");
 }

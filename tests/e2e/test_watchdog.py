@@ -53,6 +53,16 @@ def test_hung_task_is_said_once(guest):
     assert "left: 9" in console and "LOCKUP" not in console and "lockup" not in console
 
 
+def test_a_hung_task_names_the_holder_of_its_mutex(guest):
+    second = PROVOKE.format("HUNG_TASK").replace("sh -c", "dash -c")
+    console = guest("echo 1 > /proc/sys/kernel/hung_task_timeout_secs; " + PROVOKE.format("HUNG_TASK") + " & sleep 2; "
+                    + PROVOKE.format("HUNG_TASK") + " & sleep 20; echo alive", cpus=2, icount=True)
+    holder = re.search(r"INFO: task sh:(\d+) blocked for", console)
+    assert holder and re.search(r"INFO: task sh:(\d+) is blocked on a mutex owned by task sh:" + holder[1] + r"\.\n"
+                                r"(.*\n)*?.* provoke_hung_task\+", console), console
+    assert console.count("owned by") == 1 and "\nalive" in console
+
+
 @pytest.mark.nightly("a starving task that nobody tells")
 def test_starving_task_is_said_with_the_queues(guest):
     """Fair threads beside a real-time hog share 5 % of a CPU: with 60 of them each waits for more than a second."""
