@@ -158,8 +158,8 @@ static void drain(struct kmem_cache *c, struct cpu_lists *l)
 	spin_unlock(&c->lock);
 }
 
-/* An object of @c, contents undefined; NULL when memory is short. Any context. */
-void *kmem_cache_alloc(struct kmem_cache *c)
+/* @ip: the code that wants it, for messages of kasan.c. */
+static __inlined void *alloc_object(struct kmem_cache *c, u64 ip)
 {
 	unsigned long flags = arch_irq_save();
 	struct cpu_lists *l = &cpu_lists[arch_cpu_id()];
@@ -174,10 +174,16 @@ void *kmem_cache_alloc(struct kmem_cache *c)
 	}
 	arch_irq_restore(flags);
 	if (SAN_ADDRESS && object)
-		kasan_object_allocated(c, object, (u64)__builtin_return_address(0));
+		kasan_object_allocated(c, object, ip);
 	if (DEBUG && object)
 		memset(object, POISON, c->object);
 	return object;
+}
+
+/* An object of @c, contents undefined; NULL when memory is short. Any context. */
+void *kmem_cache_alloc(struct kmem_cache *c)
+{
+	return alloc_object(c, (u64)__builtin_return_address(0));
 }
 
 static void give_back(struct kmem_cache *c, void *object)
@@ -198,15 +204,20 @@ static struct kmem_cache *cache_of(void *object)
 	return &kmem_caches[frame_of(virt_to_phys(object))->cache];
 }
 
-void kmem_cache_free(struct kmem_cache *c, void *object)
+static __inlined void free_object(struct kmem_cache *c, void *object, u64 ip)
 {
 	if (SAN_ADDRESS) {
-		object = kasan_object_freed(c, object, (u64)__builtin_return_address(0));
+		object = kasan_object_freed(c, object, ip);
 		if (!object)
 			return;
 		c = cache_of(object);
 	}
 	give_back(c, object);
+}
+
+void kmem_cache_free(struct kmem_cache *c, void *object)
+{
+	free_object(c, object, (u64)__builtin_return_address(0));
 }
 
 /*
@@ -274,21 +285,26 @@ static void *alloc_large(size_t size)
 	return p;
 }
 
-void *kmalloc(size_t size)
+static __inlined void *alloc_bytes(size_t size, u64 ip)
 {
 	if (unlikely(size > LARGEST - GAP))
 		return alloc_large(size);
 	struct kmem_cache *c = graded[grade_of[(size + GAP + GRAIN - 1) / GRAIN]];
-	void *p = kmem_cache_alloc(c);
+	void *p = alloc_object(c, ip);
 
 	if (SAN_ADDRESS && p)
 		kasan_forbid((u8 *)p + size, c->object - size, KASAN_SLAB_REDZONE);
 	return p;
 }
 
+void *kmalloc(size_t size)
+{
+	return alloc_bytes(size, (u64)__builtin_return_address(0));
+}
+
 void *kzalloc(size_t size)
 {
-	void *p = kmalloc(size);
+	void *p = alloc_bytes(size, (u64)__builtin_return_address(0));
 
 	if (p)
 		memset(p, 0, size);
@@ -302,7 +318,7 @@ void kfree(void *p)
 	struct frame *f = frame_of(virt_to_phys(p));
 
 	if (likely(f->kind == FRAME_SLAB)) {
-		kmem_cache_free(&kmem_caches[f->cache], p);
+		free_object(&kmem_caches[f->cache], p, (u64)__builtin_return_address(0));
 		return;
 	}
 	assert(f->kind == FRAME_LARGE);
