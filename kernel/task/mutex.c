@@ -1,19 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Mutexes: an uncontended lock or unlock is one atomic instruction; contenders sleep in a FIFO
- * queue, and an unlock hands the mutex to the first of them. Handing over costs a switch where
- * barging would not, but nobody starves and the order of owners is the order of arrival, on every
- * run the same.
+ * Mutexes: an uncontended lock or unlock is one atomic instruction. Contenders sleep in a FIFO
+ * queue. An unlock wakes the first of them and leaves the mutex free, so a running thread may take
+ * it before. A waiter who was woken in vain is promised the mutex: the next unlock hands it over.
  *
- * Locking: holder and the waiters are guarded by the queue's lock once there are waiters
- * (HAS_WAITERS).
+ * Handing over always would be fair, too, but a lock that several threads take again and again
+ * would then belong to threads that wait for a CPU, and each of them would sleep each time (a lock
+ * convoy). Linux's mutexes follow the same two rules.
+ *
+ * Locking: the waiters, holder and free are guarded by the queue's lock once somebody came there
+ * (WAITED); before, the atomic instructions decide.
  */
 #include "kernel/kernel.h"
 #include "kernel/task/thread.h"
 #include "kernel/task/lockdep.h"
 #include "kernel/task/task.h"
 
-enum mutex_state { UNLOCKED, LOCKED, HAS_WAITERS };
+/* Bits of mutex.locked. WAITED sends lockers and unlockers to the queue's lock. */
+enum mutex_state { UNLOCKED = 0, LOCKED = 1, WAITED = 2 };
+
+struct mutex_waiter {
+	struct waiter w;
+	bool promised; /* the mutex, by the next unlock */
+};
 
 void mutex_init(struct mutex *m, const char *name)
 {
@@ -67,28 +76,46 @@ struct thread *mutex_blocker(struct thread *t)
 	return holder;
 }
 
-static __noinline void lock_slow(struct mutex *m)
+/* @t, which is no waiter or no longer one, gets the free mutex. The queue's lock is held. */
+static void give(struct mutex *m, struct thread *t)
 {
-	struct waiter w = { .thread = current, .exclusive = true };
+	debug_assert(spin_is_held(&m->queue.lock) && !(m->locked & LOCKED));
+	m->locked = LOCKED | (list_empty(&m->queue.waiters) ? 0 : WAITED);
+	m->holder = t;
+}
 
-	set_blocked_on(m);
-	unsigned long flags = spin_lock_irqsave(&m->queue.lock);
+/* Sleep until the mutex is handed over, or is free. The queue's lock is held. */
+static unsigned long wait_for(struct mutex *m, unsigned long flags)
+{
+	struct mutex_waiter me = { .w = { .thread = current, .exclusive = true } };
 
-	/* The mark sends the holder's unlock through unlock_slow(), which takes this lock. */
-	if (__atomic_exchange_n(&m->locked, HAS_WAITERS, __ATOMIC_ACQUIRE) == UNLOCKED) {
-		m->locked = LOCKED;
-		m->holder = current;
-		spin_unlock_irqrestore(&m->queue.lock, flags);
-		set_blocked_on(NULL);
-		return;
-	}
-	list_add_tail(&m->queue.waiters, &w.link);
-	while (m->holder != current) {
+	debug_assert(spin_is_held(&m->queue.lock) && m->locked == (LOCKED | WAITED));
+	list_add_tail(&m->queue.waiters, &me.w.link);
+	for (;;) {
 		sched_block(&current->task, TASK_UNINTERRUPTIBLE);
 		spin_unlock_irqrestore(&m->queue.lock, flags);
 		schedule();
 		flags = spin_lock_irqsave(&m->queue.lock);
+		if (m->holder == current)
+			return flags;
+		if (!(m->locked & LOCKED)) {
+			list_del(&me.w.link);
+			give(m, current);
+			return flags;
+		}
+		me.promised = true;
 	}
+}
+
+static __noinline void lock_slow(struct mutex *m)
+{
+	set_blocked_on(m);
+	unsigned long flags = spin_lock_irqsave(&m->queue.lock);
+
+	if (__atomic_fetch_or(&m->locked, WAITED, __ATOMIC_ACQUIRE) & LOCKED)
+		flags = wait_for(m, flags);
+	else
+		give(m, current);
 	spin_unlock_irqrestore(&m->queue.lock, flags);
 	set_blocked_on(NULL);
 }
@@ -104,19 +131,18 @@ void mutex_lock(struct mutex *m)
 	lock_slow(m);
 }
 
-/* Hand over to the first waiter. */
 static __noinline void unlock_slow(struct mutex *m)
 {
 	unsigned long flags = spin_lock_irqsave(&m->queue.lock);
-	struct waiter *first = list_first(&m->queue.waiters, struct waiter, link);
-	struct thread *heir = first->thread;
+	struct mutex_waiter *first = list_first(&m->queue.waiters, struct mutex_waiter, w.link);
 
 	debug_assert(!list_empty(&m->queue.waiters));
-	list_del(&first->link);
-	if (list_empty(&m->queue.waiters))
-		m->locked = LOCKED;
-	m->holder = heir;
-	thread_wake(heir, TASK_UNINTERRUPTIBLE);
+	m->locked = WAITED;
+	if (first->promised) {
+		list_del(&first->w.link);
+		give(m, first->w.thread);
+	}
+	thread_wake(first->w.thread, TASK_UNINTERRUPTIBLE);
 	spin_unlock_irqrestore(&m->queue.lock, flags);
 }
 

@@ -16,8 +16,8 @@
 #include "program.h"
 
 static const struct object *const objects[] = {
-	&epoll_object, &eventfd_object, &flock_object,	&perf_object,
-	&futex_object, &pipe_object,	&record_object, &timerfd_object,
+	&epoll_object, &eventfd_object, &flock_object,	&perf_object,	 &futex_object,
+	&mutex_object, &pipe_object,	&record_object, &timerfd_object,
 };
 
 static struct history history;

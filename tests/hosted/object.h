@@ -59,5 +59,5 @@ struct object {
 					       .model_perform = model_perform,                     \
 					       __VA_ARGS__ }
 
-extern const struct object eventfd_object, futex_object, pipe_object, record_object;
+extern const struct object eventfd_object, futex_object, mutex_object, pipe_object, record_object;
 extern const struct object epoll_object, flock_object, perf_object, timerfd_object;

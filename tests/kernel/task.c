@@ -118,6 +118,87 @@ SELFTEST(mutex_excludes_although_holders_sleep)
 	return 0;
 }
 
+static u32 nr_sleeps; /* of all members of the team */
+
+/* On CPU 0: what the first holder's sleep does to a mutex that nobody holds for long. */
+static void take_often(void *unused)
+{
+	struct cpumask here = { 0 };
+
+	(void)unused;
+	cpumask_set(&here, 0);
+	with_irqs_off(sched_set_affinity(machine, &current->task, &here));
+	mutex_lock(&locked.mutex);
+	sleep_until(clock_ns() + NS_PER_MS, 0);
+	mutex_unlock(&locked.mutex);
+	u64 before = current->task.nr_voluntary;
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		mutex_lock(&locked.mutex);
+		mutex_unlock(&locked.mutex);
+	}
+	__atomic_fetch_add(&nr_sleeps, (u32)(current->task.nr_voluntary - before),
+			   __ATOMIC_RELAXED);
+}
+
+/*
+ * If each unlock handed the mutex to a thread that waits for its CPU, the others would sleep at
+ * each lock, for ever.
+ */
+SELFTEST(mutex_makes_no_convoy)
+{
+	const unsigned nr = 3;
+
+	mutex_init(&locked.mutex, "test");
+	nr_sleeps = 0;
+	SELFTEST_CHECK(run_team(nr, take_often, NULL));
+	SELFTEST_CHECK(nr_sleeps < ROUNDS / 10);
+	return 0;
+}
+
+static struct {
+	bool waits, is_through;
+	unsigned rounds; /* of the other thread, since the waiter came */
+} patient;
+
+static void wait_for_mutex(void)
+{
+	WRITE_ONCE(patient.waits, true);
+	mutex_lock(&locked.mutex);
+	WRITE_ONCE(patient.is_through, true);
+	mutex_unlock(&locked.mutex);
+}
+
+/* Takes the mutex again as soon as it is free, and sleeps with it. */
+static void take_again(void)
+{
+	while (patient.rounds < ROUNDS && !READ_ONCE(patient.is_through)) {
+		mutex_lock(&locked.mutex);
+		sleep_until(clock_ns() + 100 * NS_PER_US, 0);
+		patient.rounds += READ_ONCE(patient.waits);
+		mutex_unlock(&locked.mutex);
+	}
+}
+
+static void take_or_wait(void *first)
+{
+	if (__atomic_fetch_add((u32 *)first, 1, __ATOMIC_RELAXED))
+		wait_for_mutex();
+	else
+		take_again();
+}
+
+/* With several CPUs the one that is awake is faster than the one that is woken, each time. */
+SELFTEST(mutex_waiters_get_their_turn)
+{
+	u32 first = 0;
+
+	mutex_init(&locked.mutex, "test");
+	memset(&patient, 0, sizeof(patient));
+	SELFTEST_CHECK(run_team(2, take_or_wait, &first));
+	SELFTEST_CHECK(patient.is_through && patient.rounds < 10);
+	return 0;
+}
+
 /* --- waiting ------------------------------------------------------------------------ */
 
 /* A bounded buffer of one item: with a single lost wakeup both sides sleep for ever. */
