@@ -22,6 +22,7 @@ import judging
 from judging import NOT_JUDGED, RIGHT, Finding, Run, Verdict
 
 from fairground.decisions.balancing import BalanceFlag, Domain, Part, PartFlag, Pass, Runqueue, Task, TaskFlag
+from fairground.decisions.class_decisions import ClassDecision
 from fairground.decisions.fair_decisions import Decision
 
 CAPACITY = 1024                # of a whole CPU
@@ -507,13 +508,13 @@ class Judge:
 
 
 class Whereabouts:
-    """On which runqueue each fair task is, by the decisions about places and departures."""
+    """On which runqueue each task is, by the decisions about places, arrivals and departures of all classes."""
 
     def __init__(self) -> None:
         self.on: dict[int, int] = {}
 
-    def note(self, d: Decision) -> None:
-        if d.pid and d.kind in ("place", "leave") and d.rule != "arrives_absent":
+    def note(self, d: Decision | ClassDecision) -> None:
+        if d.pid and d.kind in ("place", "enter", "leave") and d.rule != "arrives_absent":
             self.on[d.pid] = d.cpu
 
     def judge(self, p: Pass) -> Verdict:
@@ -530,15 +531,15 @@ class Whereabouts:
 class BalanceJudge(judging.Judge):
     """Judges each step of the passes of a file."""
 
-    kinds = (Pass, Decision)
+    kinds = (Pass, Decision, ClassDecision)
 
     def __init__(self, run: Run) -> None:
         super().__init__(run)
         self.passes: list[Pass] = []
         self.places = Whereabouts()
 
-    def judge(self, d: Pass | Decision) -> Iterator[Finding]:
-        if isinstance(d, Decision):
+    def judge(self, d: Pass | Decision | ClassDecision) -> Iterator[Finding]:
+        if not isinstance(d, Pass):
             self.places.note(d)
             return
         self.passes.append(d)
