@@ -28,6 +28,7 @@ static bool should_balance(struct pass *p)
 	struct cpumask mask = cpumask_and(&p->sd->parts->cpus, &p->cpus);
 	unsigned cpu;
 
+	SCHED_DEBUG_ASSERT(cpumask_test(&p->sd->parts->cpus, p->dst->cpu));
 	if (p->idle == CPU_NEWLY_IDLE)
 		return pass_because(p, BALANCE_work_came, !READ_ONCE(p->dst->nr_running));
 	p->rule = BALANCE_another_balances;
@@ -98,6 +99,7 @@ static void note_other_destination(struct pass *p, const struct task *t)
 {
 	struct cpumask mask = cpumask_and(&p->sd->parts->cpus, &p->cpus);
 
+	SCHED_DEBUG_ASSERT(!task_allowed(t, p->dst->cpu));
 	mask = cpumask_and(&mask, &t->allowed);
 	if (!p->other && p->idle != CPU_NEWLY_IDLE && !cpumask_empty(&mask))
 		p->other = cpu_rq(p->s, cpumask_first(&mask));

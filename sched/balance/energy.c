@@ -223,6 +223,7 @@ static u64 energy_of(const struct estimate *e, u64 most, u64 runs)
 
 static void count(struct estimate *e, unsigned cpu, const struct use *use, u64 capacity)
 {
+	SCHED_DEBUG_ASSERT(use->runs <= capacity && use->asks <= capacity);
 	e->first = min(e->first, cpu);
 	e->capacity += capacity;
 	e->runs += use->runs;

@@ -16,6 +16,7 @@ bool util_fits(const struct rq *rq, u64 util, u64 least, u64 most)
 	u64 full = rq->capacity_orig;
 	bool fits = util * 1280 < cpu_capacity(rq) * 1024;
 
+	SCHED_DEBUG_ASSERT(least <= CPU_CAPACITY && most <= CPU_CAPACITY);
 	if (!READ_ONCE(rq->s->freq->clamped))
 		return fits;
 	if (most <= full && (full != CPU_CAPACITY || most != CPU_CAPACITY))

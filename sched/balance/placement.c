@@ -96,6 +96,7 @@ static struct aim wake_affine(struct sched *s, struct domain *sd, const struct t
 {
 	struct aim to = aim_at(-1, AIM_ran_there);
 
+	SCHED_DEBUG_ASSERT(cpu != prev && cpumask_test(&sd->span->cpus, prev));
 	if (feature(s, FEATURE_WA_IDLE))
 		to = affine_by_idleness(s, cpu, prev, sync);
 	if (to.cpu < 0 && feature(s, FEATURE_WA_WEIGHT) &&

@@ -40,6 +40,7 @@ static void lock_shard(struct rq *rq, struct shard *shard)
 static void unlock_shard(struct shard *shard)
 {
 	host_unlock(&shard->lock);
+	SCHED_DEBUG_ASSERT(shard->users);
 	__atomic_fetch_sub(&shard->users, 1, __ATOMIC_RELAXED);
 }
 
@@ -194,6 +195,7 @@ void sharedq_add(struct rq *rq, struct task *t, unsigned flags)
 
 void sharedq_remove(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	if (t->shared.state != SHARED_NOT)
 		unlink_task(rq, t);
 }
@@ -296,6 +298,7 @@ static int steal_from_llc(struct rq *rq, const struct rq *leader, u64 least_wait
 	unsigned cpu = leader->cpu;
 	int from = -1;
 
+	SCHED_DEBUG_ASSERT(leader->llc_id != rq->llc_id);
 	if (waiting_in(rq->s, leader) < 2)
 		return -1;
 	for (unsigned i = nr_shards(leader); i && from < 0; i--) {

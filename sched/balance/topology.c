@@ -211,6 +211,8 @@ static void set_numa_imbalance(struct rq *rq)
 			u32 nr_llcs = sd->span->weight / child->span->weight;
 			struct domain *numa = sd->parent;
 
+			SCHED_DEBUG_ASSERT(child->span->weight &&
+					   child->span->weight <= sd->span->weight);
 			imb = max(1u, nr_llcs == 1 ? sd->span->weight / 8 : nr_llcs);
 			sd->imb_numa_nr = imb;
 			while (numa && !(numa->flags & SD_NUMA))

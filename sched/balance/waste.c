@@ -196,6 +196,7 @@ static void count(struct waste *w, const struct rq *rq)
 	set_bit(&w->idle, rq->cpu, rq->waste.idle);
 	set_bit(&w->restricted, rq->cpu, rq->waste.nr_restricted);
 	w->nr_wasted = count_now(rq->s, w);
+	SCHED_DEBUG_ASSERT(w->nr_wasted <= w->nr_idle && w->nr_wasted <= w->nr_waiting);
 }
 
 void waste_tell(struct rq *rq)
@@ -278,6 +279,7 @@ void waste_init(struct sched *s)
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct rq *rq = cpu_rq(s, cpu);
 
+		SCHED_DEBUG_ASSERT(rq->llc_size);
 		list_init(&rq->waste.restricted);
 		rq->waste.llc = &cpu_rq(s, rq->llc_id)->waste.of_llc;
 	}

@@ -27,6 +27,7 @@ struct task *next_queued(struct rq *rq, struct task *t)
 {
 	unsigned rank = t ? t->class->rank + 1 : 0;
 
+	debug_assert_locked(rq);
 	t = t ? t->class->queued(rq, t) : NULL;
 	for (; !t && rank < NR_CLASSES; rank++)
 		t = rq->s->class[rank]->queued(rq, NULL);
@@ -35,6 +36,8 @@ struct task *next_queued(struct rq *rq, struct task *t)
 
 void class_notify(const struct sched_class *class, struct rq *rq, enum class_notice notice)
 {
+	SCHED_DEBUG_ASSERT(notice == NOTICE_NEW || notice == NOTICE_TIMERS_LEAVE ||
+			   host_lock_held(&rq->lock));
 	if (class->notice)
 		class->notice(rq, notice);
 }

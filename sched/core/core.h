@@ -136,6 +136,7 @@ static inline bool task_is_pickable(struct rq *rq, struct task *t)
 static inline unsigned select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
 {
 	debug_assert_locked(rq);
+	SCHED_DEBUG_ASSERT(t->on_rq != TASK_QUEUED || reason == SELECT_EXEC);
 	return t->class->smp.select_cpu ? t->class->smp.select_cpu(rq, t, cpu, reason) : t->cpu;
 }
 

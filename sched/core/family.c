@@ -41,6 +41,7 @@ static void unlink_child(struct task *child)
 
 	if (!parent)
 		return;
+	SCHED_DEBUG_ASSERT(parent->family.nr_children);
 	list_del(&child->family.sibling);
 	parent->family.nr_children--;
 	child->family.parent = NULL;
@@ -90,6 +91,7 @@ void sched_task_unlink(struct sched *s, struct task *t)
 	host_lock(&s->family_lock);
 	leader = t->family.leader;
 	if (leader && !t->family.ended) {
+		SCHED_DEBUG_ASSERT(leader->family.nr_threads);
 		t->family.ended = true;
 		if (t != leader) {
 			list_del(&t->family.thread_link);
@@ -104,6 +106,7 @@ void sched_task_unlink(struct sched *s, struct task *t)
 void sched_task_reparent(struct sched *s, struct task *child, struct task *parent)
 {
 	host_lock(&s->family_lock);
+	SCHED_DEBUG_ASSERT(!parent || parent->family.leader != child);
 	if (child->family.leader == child) {
 		unlink_child(child);
 		link_child(parent ? parent->family.leader : NULL, child);

@@ -86,6 +86,8 @@ int sched_init(struct sched *s, const struct sched_config *config)
 	s->fair_policy = fair_policy_find(s, config->fair_policy);
 	if (!s->fair_policy)
 		return -EINVAL;
+	/* Memory as sched_size() demands it. */
+	SCHED_DEBUG_ASSERT(!((uintptr_t)s % 64) && !s->rq);
 	s->nr_cpus = config->nr_cpus;
 	s->hz = config->hz;
 	s->tick_ns = NS_PER_SEC / config->hz;

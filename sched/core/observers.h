@@ -53,6 +53,7 @@ static inline void observe_switch(struct rq *rq, struct task *prev, struct task 
 /* The CPU of @rq begins to idle; observe_busy(): it ends that. */
 static inline void observe_idle(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	if (unlikely(rq->freq))
 		freq_cpu_idles(rq);
 	placement_cpu_idles(rq);
@@ -60,6 +61,7 @@ static inline void observe_idle(struct rq *rq)
 
 static inline void observe_busy(struct rq *rq)
 {
+	debug_assert_locked(rq);
 	if (unlikely(rq->freq))
 		freq_cpu_works(rq);
 }

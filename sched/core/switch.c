@@ -20,6 +20,7 @@
 /* Its class and the less urgent ones bring tasks. The lock is dropped meanwhile. */
 static __noinline void pull_instead_of(struct rq *rq, struct task *prev)
 {
+	SCHED_DEBUG_ASSERT(task_running(rq, prev));
 	debug_assert_locked(rq);
 	for (unsigned rank = prev->class->rank; rank < NR_CLASSES; rank++)
 		if (rq->s->class[rank] -> smp.pull)
@@ -75,6 +76,7 @@ static void switch_current(struct rq *rq, struct task *prev, struct task *next, 
 {
 	debug_assert_locked(rq);
 	SCHED_DEBUG_ASSERT(prev == rq->curr && next->cpu == rq->cpu);
+	SCHED_DEBUG_ASSERT(next == rq->idle || next->on_rq == TASK_QUEUED);
 	if (likely(prev->class == next->class && next->class->exchange)) {
 		next->class->exchange(rq, prev, next);
 	} else {

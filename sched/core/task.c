@@ -141,6 +141,7 @@ bool sched_task_exec(struct sched *s, unsigned cpu)
 
 	rq_lock(rq);
 	t = rq->curr;
+	SCHED_DEBUG_ASSERT(!t->class->fixture);
 	to = select_cpu(rq, t, cpu, SELECT_EXEC);
 	if (to != cpu)
 		push_current(rq, to);

@@ -124,5 +124,6 @@ u64 cbs_zero_lag(const struct dl_task *d)
 		return 0;
 	if (d->budget_ns <= 0)
 		return d->deadline;
+	SCHED_DEBUG_ASSERT(d->runtime_ns);
 	return d->deadline - mul_div((u64)d->budget_ns, d->period_ns, d->runtime_ns);
 }

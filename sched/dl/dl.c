@@ -105,6 +105,7 @@ static bool dl_dequeue(struct rq *rq, struct task *t, unsigned flags)
 	(void)flags;
 	if (task_running(rq, t))
 		dl_charge(rq);
+	SCHED_DEBUG_ASSERT(dl_of(rq)->queued_bw >= d->bw);
 	dl_of(rq)->nr_movable -= t->nr_allowed > 1;
 	dl_of(rq)->queued_bw -= d->bw;
 	tree_out(rq, d);
@@ -130,6 +131,7 @@ static struct task *dl_queued(struct rq *rq, struct task *after)
 
 	if (!after)
 		return dl_first(&dl->ready) ?: dl_first(&dl->throttled);
+	SCHED_DEBUG_ASSERT(dl_part(after)->queued);
 	next = rb_next(&dl_part(after)->node);
 	if (next)
 		return dl_task_of(next);

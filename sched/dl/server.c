@@ -74,6 +74,7 @@ static void set_ready(struct rq *rq, bool ready)
 
 u64 dl_server_zero_laxity(const struct dl_server *server)
 {
+	SCHED_DEBUG_ASSERT(server->active);
 	return server->d.deadline - (u64)max(server->d.budget_ns, (s64)0);
 }
 
@@ -266,6 +267,7 @@ int sched_fair_server_read(struct sched *s, unsigned cpu, unsigned file, char *b
 {
 	const struct dl_task *d = &dl_of(cpu_rq(s, cpu))->server.d;
 
+	SCHED_DEBUG_ASSERT(file < ARRAY_SIZE(file_name));
 	return fmt_snprintf(buf, size, "%lu\n",
 			    READ_ONCE(*(file ? &d->period_ns : &d->runtime_ns)));
 }
@@ -305,6 +307,7 @@ int sched_fair_server_write(struct sched *s, unsigned cpu, unsigned file, const 
 	u64 value;
 	int err = parse_u64(text, len, &value);
 
+	SCHED_DEBUG_ASSERT(file < ARRAY_SIZE(file_name));
 	if (err)
 		return -EINVAL;
 	rq_lock(rq);

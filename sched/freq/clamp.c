@@ -127,8 +127,10 @@ static u16 greatest(const struct clamp_count *c)
 {
 	u32 bucket = CLAMP_BUCKETS - 1;
 
-	while (!c->nr[bucket])
+	while (!c->nr[bucket]) {
+		SCHED_DEBUG_ASSERT(bucket);
 		bucket--;
+	}
 	return c->most[bucket];
 }
 

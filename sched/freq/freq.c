@@ -39,6 +39,7 @@ static void cpu_init(struct sched *s, struct freq *freq, unsigned cpu, struct fr
 	struct freq_cpu *f = &freq->cpu[cpu], **last = &d->cpus;
 	struct rq *rq = cpu_rq(s, cpu);
 
+	SCHED_DEBUG_ASSERT(!rq->freq);
 	f->cpu = cpu;
 	f->domain = d;
 	f->clamp[SCHED_CLAMP_MAX].value = OPP_CAPACITY;

@@ -197,6 +197,7 @@ void clamp_tuned(struct sched *s);
 /* Its governor is told, at any machine. */
 static inline void freq_report(struct rq *rq, enum freq_reason reason)
 {
+	debug_assert_locked(rq);
 	if (unlikely(rq->freq))
 		freq_update(rq, reason);
 }
@@ -204,6 +205,7 @@ static inline void freq_report(struct rq *rq, enum freq_reason reason)
 /* The clamps that @t gets may have changed; at any machine. */
 static inline void freq_task_changes(struct rq *rq, struct task *t)
 {
+	debug_assert_locked(rq);
 	if (unlikely(rq->freq) && clamp_renew(rq, t))
 		freq_update(rq, FREQ_CLAMP);
 }

@@ -14,6 +14,7 @@ static inline u32 opp_for_khz(const struct opp_type *type, u64 khz)
 {
 	u32 opp = 0;
 
+	SCHED_DEBUG_ASSERT(type->nr_opps);
 	while (opp < type->nr_opps - 1 && type->opp[opp].mhz * 1000ull < khz)
 		opp++;
 	return opp;

@@ -65,6 +65,7 @@ void tune_leave(struct rq *rq, struct task *t)
 /* Without a division: 1311 / 2^17 is 1 % but for 2 in 10,000. */
 u64 tune_margin(u64 signal, u32 boost)
 {
+	SCHED_DEBUG_ASSERT(boost <= BOOST_MAX);
 	return sub_floor0(OPP_CAPACITY, signal) * boost * 1311 >> 17;
 }
 

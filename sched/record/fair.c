@@ -316,6 +316,7 @@ void queue_choose_hooks(struct fair_queue *q)
 {
 	q->number = number_of(q->policy, q->rq->s);
 	q->asked = q->policy->choose_hooks(q);
+	SCHED_DEBUG_ASSERT(q->asked != &recording_hooks);
 	q->hooks = traced_any(q->rq->s, FAIR_DECISION_EVENTS) ? &recording_hooks : q->asked;
 }
 

@@ -28,6 +28,7 @@
 #pragma once
 
 #include "sched/host.h"
+#include "sched/observe/check.h"
 #include "sched/observe/decision.h"
 #include "sched/observe/event.h"
 
@@ -62,6 +63,7 @@ static inline void run_reserve(struct run *r, const struct run_kind *kind, u32 r
 	u32 bytes = min(rows, RUN_ROWS) * run_step(kind->size);
 	struct trace_run room = host_trace_reserve(bytes + kind->record);
 
+	SCHED_DEBUG_ASSERT(bytes + kind->record <= TRACE_RUN_BYTES);
 	r->first = r->next = r->end = room.at;
 	r->head = room.head;
 	if (likely(room.at)) {
@@ -94,6 +96,7 @@ static inline void *run_row(struct run *r, const struct run_kind *kind)
 {
 	u8 *row = r->next == r->end ? run_more(r, kind) : r->next;
 
+	SCHED_DEBUG_ASSERT(r->next <= r->end);
 	if (!row)
 		return NULL;
 	run_put_head(row, r->head | kind->type, kind->size);
@@ -163,5 +166,6 @@ static inline void *run_record(const struct run *r, const struct run_kind *kind,
 /* Hands over the decision, after @nr rows in this run. */
 static inline void run_end(const struct run *r, const struct run_kind *kind, u32 nr)
 {
+	SCHED_DEBUG_ASSERT(nr == run_nr(r, kind));
 	host_trace_commit(r->next + run_step(kind->record), nr + 1, r->cpu);
 }

@@ -145,6 +145,7 @@ static struct task *rt_queued(struct rq *rq, struct task *after)
 
 	if (!after)
 		return rt->nr_running ? first_from(rt, 0) : NULL;
+	SCHED_DEBUG_ASSERT(after->on_rq == TASK_QUEUED);
 	next = rt_part(after)->link.next;
 	return next != &rt->list[after->prio] ? rt_task_of(next)
 					      : first_from(rt, (unsigned)after->prio + 1);

@@ -32,6 +32,7 @@ static struct cpumask lowest_cpus(struct sched *s, const struct task *t, unsigne
 	struct cpumask usable = usable_cpus(s, t, from), lowest = cpumask_none();
 	unsigned level = (unsigned)t->prio + 1, cpu;
 
+	SCHED_DEBUG_ASSERT((unsigned)t->prio < MAX_RT_PRIO);
 	for_each_cpu(cpu, &usable) {
 		unsigned prio = cpu_prio(cpu_rq(s, cpu));
 

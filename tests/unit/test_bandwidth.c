@@ -289,7 +289,9 @@ static void averages_stand_still_while_throttled(void **state)
 	for (unsigned round = 0; round < 2; round++) {
 		judged_ticks(m, 110);
 		assert_ptr_not_equal(running(m, 0), t);
+		rq_lock(q->rq);
 		pelt_update_queue(q);
+		rq_unlock(q->rq);
 		before = q->avg;
 		of_task = t->fair.avg;
 		assert_in_range(before.util_avg, 1015, 1024);
@@ -297,8 +299,10 @@ static void averages_stand_still_while_throttled(void **state)
 		judged_ticks(m, 880);
 		task_group_stat(m->s, inner, &stat); /* for the runqueue's clock */
 		assert_int_equal(m->s->rq[0].clock, m->now);
+		rq_lock(q->rq);
 		pelt_update_queue(q);
-		pelt_update_queue(&m->s->rq[0].fair);
+		pelt_update_queue(&q->rq->fair);
+		rq_unlock(q->rq);
 		assert_memory_equal(&before, &q->avg, sizeof(before));
 		assert_memory_equal(&of_task, &t->fair.avg, sizeof(of_task));
 		assert_true(m->s->rq[0].fair.avg.util_avg < 10);

@@ -36,6 +36,7 @@ static s64 placed_left(u64 resident, u64 weight, s64 lag, s64 *kept)
 	queue_leave(q, &others[1]->fair, QUEUE_SAVE);
 	eevdf_reweight(q, &others[0]->fair, resident << WEIGHT_SHIFT);
 	others[0]->fair.load = (struct load_weight){ .weight = resident << WEIGHT_SHIFT };
+	t.fair.queue = q;
 	t.fair.load.weight = weight << WEIGHT_SHIFT;
 	t.fair.policy = q->policy;
 	eevdf_entity(&t.fair)->vlag = lag;

@@ -329,6 +329,7 @@ static void time_takes_a_deadline_on_by_its_share(void **state)
 		}
 		deadline = i & 1 ? &fdl_queue(q)->container : &e->due;
 		share = (1024 * weight / (1024 + group)) * m->s->tunable.dl_slack / 1024;
+		q->curr = e;
 		fdl_charge_deadline(q, e, ran);
 		assert_int_equal(*deadline - fdl_now(q),
 				 min(MS + ran * 1024 / max(share, 1ull), i & 1 ? 5 * MS : 50 * MS));

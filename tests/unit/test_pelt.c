@@ -254,6 +254,7 @@ static void the_slow_estimate_falls_by_a_quarter_of_a_clear_difference(void **st
 	struct pelt p = { .util_est_ewma = 800, .util_avg = 400 };
 
 	(void)state;
+	rq_lock(&m->s->rq[0]);
 	util_est_remember(&m->s->rq[0], &p);
 	assert_int_equal(p.util_est_ewma, 700);
 	assert_int_equal(p.util_est_enqueued, 400);
@@ -271,6 +272,7 @@ static void the_slow_estimate_falls_by_a_quarter_of_a_clear_difference(void **st
 	p.util_avg = 446;
 	util_est_remember(&m->s->rq[0], &p);
 	assert_int_equal(p.util_est_ewma, 786);
+	rq_unlock(&m->s->rq[0]);
 	machine_free(m);
 }
 
@@ -382,6 +384,7 @@ static void the_slow_estimate_is_as_defined(void **state)
 	(void)state;
 	for (s64 fast = 0; fast < 2; fast++) {
 		set_feature(m, fast ? "UTIL_EST_FASTUP" : "NO_UTIL_EST_FASTUP");
+		rq_lock(&m->s->rq[0]);
 		for (s64 slow = 0; slow <= 1024; slow += 7)
 			for (s64 now = 0; now <= 1024; now++) {
 				struct pelt p = { .util_est_ewma = (u32)slow,
@@ -395,6 +398,7 @@ static void the_slow_estimate_is_as_defined(void **state)
 				util_est_remember(&m->s->rq[0], &p);
 				assert_int_equal(p.util_est_ewma, expected);
 			}
+		rq_unlock(&m->s->rq[0]);
 	}
 	machine_free(m);
 }

@@ -36,6 +36,7 @@ static struct task *fair_queued(struct rq *rq, struct task *after)
 {
 	struct list *next = after ? after->link.next : rq->fair_tasks.next;
 
+	SCHED_DEBUG_ASSERT(!after || after->fair.queued);
 	return next == &rq->fair_tasks ? NULL : list_entry(next, struct task, link);
 }
 

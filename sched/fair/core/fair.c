@@ -236,6 +236,7 @@ void fair_migrate(struct rq *rq, struct task *t)
 /* @e, delayed, has waited long enough for the others to catch up. Returns where to begin anew. */
 static __noinline struct fair_queue *finish_sleeper(struct rq *rq, struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(entity_is_delayed(e));
 	if (entity_is_task(e))
 		finish_delayed(rq, task_of(e));
 	else
@@ -362,6 +363,7 @@ exchange_siblings(struct fair_queue *q, struct entity *prev, struct entity *next
 /* Levels up to where the two meet stop and start; those above go on running. */
 static __noinline void exchange_branches(struct entity *prev, struct entity *next)
 {
+	SCHED_DEBUG_ASSERT(prev->queue->rq == next->queue->rq);
 	while (prev->queue != next->queue) {
 		u32 prev_depth = prev->queue->depth, next_depth = next->queue->depth;
 
@@ -408,6 +410,7 @@ void fair_tick(struct rq *rq, struct task *t)
 /* The ancestors of two entities, or they themselves, that share a queue. */
 static void find_siblings(struct entity **a, struct entity **b)
 {
+	SCHED_DEBUG_ASSERT((*a)->queue->rq == (*b)->queue->rq);
 	while ((*a)->queue != (*b)->queue) {
 		u32 a_depth = (*a)->queue->depth, b_depth = (*b)->queue->depth;
 
@@ -449,6 +452,7 @@ void fair_yield(struct rq *rq)
 {
 	struct entity *e = &rq->curr->fair;
 
+	SCHED_DEBUG_ASSERT(e->queued && e->queue->curr == e);
 	e->queue->hooks->yield(e->queue, e);
 }
 
@@ -541,6 +545,7 @@ void fair_reweight(struct entity *e, struct load_weight load)
 
 void fair_retune(struct rq *rq, struct task *t, int old_prio)
 {
+	SCHED_DEBUG_ASSERT(t->on_rq == TASK_QUEUED);
 	debug_assert_locked(rq);
 	if (rq->fair.nr_running == 1)
 		return;

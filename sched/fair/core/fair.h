@@ -279,6 +279,7 @@ static inline struct entity *queue_another(const struct fair_queue *q, const str
 {
 	struct entity *next;
 
+	SCHED_DEBUG_ASSERT(e->queued && e->queue == q);
 	if (e == q->curr)
 		return queue_waiting(q);
 	next = queue_after(e);

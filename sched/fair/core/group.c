@@ -85,6 +85,7 @@ void group_update_entity(struct entity *e)
 	struct fair_queue *q = e->own_queue;
 	u64 weight;
 
+	SCHED_DEBUG_ASSERT(q->owner == e);
 	group_note_demand(e);
 	pelt_update_queue(q);
 	contribute(q);
@@ -119,6 +120,7 @@ static void init_on_cpu(struct sched *s, struct task_group *tg, unsigned cpu)
 	struct fair_queue *q = &tg->cpu[cpu].queue, *above = group_queue(s, tg->parent, cpu);
 	struct entity *e = &tg->cpu[cpu].entity;
 
+	SCHED_DEBUG_ASSERT(!q->rq && above->rq == rq);
 	rq_lock(rq);
 	fair_queue_init(q, rq);
 	q->owner = e;
@@ -228,6 +230,7 @@ static void set_queue_idle(struct fair_queue *q, bool idle)
 	struct entity *e = q->owner;
 	bool queued;
 
+	SCHED_DEBUG_ASSERT(q->idle != idle);
 	finish_delayed_group(e);
 	queued = e->queued;
 	if (queued) {

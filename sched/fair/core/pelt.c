@@ -158,6 +158,7 @@ void pelt_attach(struct fair_queue *q, struct entity *e)
 
 	debug_assert_locked(q->rq);
 	SCHED_DEBUG_ASSERT(!p->last_update);
+	SCHED_DEBUG_ASSERT(!pelt_is_due(&q->avg, pelt_now(q)));
 	p->last_update = q->avg.last_update;
 	p->period_contrib = q->avg.period_contrib;
 	p->util_sum = (u32)(p->util_avg * divider);
@@ -189,6 +190,7 @@ void pelt_detach(struct fair_queue *q, struct entity *e)
 	u64 util_sum = sum->util_sum;
 
 	debug_assert_locked(q->rq);
+	SCHED_DEBUG_ASSERT(p->last_update && !pelt_is_due(p, pelt_now(q)));
 	subtract(&sum->load_avg, p->load_avg, &sum->load_sum,
 		 p->load_sum * weight_down(e->load.weight));
 	subtract(&sum->runnable_avg, p->runnable_avg, &sum->runnable_sum, p->runnable_sum);
@@ -206,6 +208,7 @@ void pelt_reweight(struct fair_queue *q, struct entity *e, u64 weight)
 	p->load_avg = weight_down(weight) * p->load_sum / divider_of(p);
 	if (!p->last_update) /* detached */
 		return;
+	SCHED_DEBUG_ASSERT(!pelt_is_due(p, pelt_now(q)));
 	subtract(&q->avg.load_avg, old_avg, &q->avg.load_sum, old_sum);
 	q->avg.load_avg += p->load_avg;
 	q->avg.load_sum += p->load_sum * weight_down(weight);
@@ -270,6 +273,7 @@ void util_est_remember(const struct rq *rq, struct pelt *p)
 {
 	s32 diff = (s32)((u32)p->util_avg - p->util_est_ewma);
 
+	debug_assert_locked(rq);
 	if (!feature(rq->s, FEATURE_UTIL_EST))
 		return;
 	if (diff > 0 && feature(rq->s, FEATURE_UTIL_EST_FASTUP)) {

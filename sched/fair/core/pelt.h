@@ -106,6 +106,7 @@ static inline void pelt_update_entity(struct fair_queue *q, struct entity *e)
 /* Before the load, nr_running or whether it runs changes. */
 static inline void pelt_update_queue(struct fair_queue *q)
 {
+	debug_assert_locked(q->rq);
 	if (pelt_is_due(&q->avg, q->rq->clock))
 		pelt_age(&q->avg, pelt_now(q), true, NULL, weight_down(q->load.weight), q->tasks.nr,
 			 q->tasks.nr && q->curr);

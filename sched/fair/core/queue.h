@@ -15,6 +15,7 @@ static inline void queue_charge(struct fair_queue *q, struct entity *e)
 	struct rq *rq = q->rq;
 	u64 delta = charge_time(rq, e);
 
+	SCHED_DEBUG_ASSERT(q->curr == e);
 	if (!delta)
 		return;
 	q->hooks->charge(q, e, delta);

@@ -27,6 +27,7 @@ static u64 progress_of(const struct entity *e)
  */
 static u64 lead_over(u64 least, struct entity *e, u64 tick_ns)
 {
+	SCHED_DEBUG_ASSERT(!time_before(progress_of(e), least));
 	return min(progress_of(e) - least, calc_delta_fair(2 * tick_ns, e));
 }
 

@@ -63,6 +63,7 @@ static void sums_sub(struct fair_queue *q, u64 vruntime, u64 w)
 
 void eevdf_sums_add(struct fair_queue *q, const struct entity *e)
 {
+	SCHED_DEBUG_ASSERT(e->queue == q);
 	sums_add(q, e->vruntime, weight(e));
 }
 
@@ -82,6 +83,7 @@ u64 eevdf_now(struct fair_queue *q)
 	mean = div_floor(eq->sum_key, eq->sum_weight);
 	eq->v0 += (u64)mean;
 	eq->sum_key -= (s128)mean * (s64)eq->sum_weight;
+	SCHED_DEBUG_ASSERT(eq->sum_key >= 0 && (u64)eq->sum_key < eq->sum_weight);
 	return eq->v0;
 }
 

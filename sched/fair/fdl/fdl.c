@@ -179,6 +179,7 @@ static bool fdl_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 /* The deadlines' part of the total weight follows; a place among deadlines is kept. */
 static void fdl_reweight(struct fair_queue *q, struct entity *e, u64 weight)
 {
+	SCHED_DEBUG_ASSERT(!e->queued || !e->due || fdl_queue(q)->weight >= e->load.weight);
 	if (e->queued && e->due)
 		fdl_queue(q)->weight += weight - e->load.weight;
 }

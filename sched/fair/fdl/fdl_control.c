@@ -76,6 +76,7 @@ static u64 absolute(const struct task_group *tg)
 
 	if (!parent || !fdl_group(tg)->guaranteed)
 		return fdl_group(tg)->guaranteed;
+	SCHED_DEBUG_ASSERT(fdl_group(parent)->children_guaranteed >= fdl_group(tg)->guaranteed);
 	return fdl_group(parent)->abs_guaranteed * fdl_group(tg)->guaranteed /
 	       fdl_group(parent)->children_guaranteed;
 }

@@ -76,6 +76,7 @@ static void guarantee(struct sched *s, struct task_group *tg, u64 shares)
 	u64 *sum = tg->parent ? &fdl_group(tg->parent)->children_guaranteed
 			      : &fdl_root(s)->children_guaranteed;
 
+	SCHED_DEBUG_ASSERT(*sum >= fdl_group(tg)->guaranteed);
 	*sum += shares - fdl_group(tg)->guaranteed;
 	fdl_root(s)->nr_guaranteed += !!shares - !!fdl_group(tg)->guaranteed;
 	fdl_group(tg)->guaranteed = shares;

@@ -12,6 +12,7 @@ static u64 share_of(const struct fair_queue *q, const struct entity *e)
 {
 	u64 weight = e->load.weight, share = 1024;
 
+	SCHED_DEBUG_ASSERT(q->load.weight >= fdl_queue(q)->weight);
 	if (!e->due)
 		weight = q->load.weight - fdl_queue(q)->weight + (e->queued ? 0 : weight);
 	for (;;) {
@@ -87,6 +88,7 @@ void fdl_charge_deadline(struct fair_queue *q, struct entity *e, u64 delta)
 	u64 *deadline = e->due ? &e->due : &fdl_queue(q)->container;
 	u64 v = fdl_now(q);
 
+	SCHED_DEBUG_ASSERT(e == q->curr);
 	*deadline = fdl_some(*deadline + delta * 1024 / share_of(q, e));
 	if (time_before(*deadline, v)) {
 		miss(q, e, *deadline, period);
