@@ -125,9 +125,12 @@ static unsigned wasted_within_caches(const struct world *w)
 	return nr;
 }
 
-/* V summed over time. Time passes between operations, and counts if the CPUs agree on it. */
+/*
+ * V summed over time. Time passes between operations. It counts if the CPUs agree on it and none is
+ * late: a switch that was asked for begins at the time of the request, so V changes then.
+ */
 static struct {
-	bool sum;
+	bool sum, late; /* late: after the last operation a CPU had not done a switch yet */
 	u64 at, ns, llc_ns;
 	unsigned nr_wasted, nr_llc_wasted;
 	/* how often V was not 0, with restricted tasks, beyond one cache */
@@ -138,10 +141,15 @@ static bool waste_is_as_defined(const struct world *w)
 {
 	struct sched *s = w->sim->s;
 	struct sched_waste_stat stat;
-	bool agree = true;
+	bool agree = !seen.late;
 
-	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++)
-		agree &= !w->sim->cpus[cpu].skew_ns;
+	seen.late = false;
+	for (unsigned cpu = 0; cpu < w->shape.nr_cpus; cpu++) {
+		const struct sim_cpu *c = &w->sim->cpus[cpu];
+
+		agree &= !c->skew_ns;
+		seen.late |= c->kicked || event_queued(&c->kick);
+	}
 	sched_waste(s, 0, &stat);
 	if (seen.at > w->sim->now)
 		seen.at = 0; /* the machine is new */
@@ -190,7 +198,7 @@ static void waste_is_its_definition_after_every_operation(void **state)
 	/* Otherwise nothing was tested. */
 	assert_true(seen.nr_nonzero > NR_SEEDS * NR_OPS_EACH / 100);
 	assert_true(seen.nr_restricted > NR_SEEDS);
-	assert_true(seen.nr_far > NR_SEEDS / 2);
+	assert_true(seen.nr_far > NR_SEEDS / 4);
 }
 
 int main(void)
