@@ -392,6 +392,8 @@ int main(void)
 	unsigned nr = 2;
 
 	for (unsigned i = 0; sched_fair_name(i) && i < ARRAY_SIZE(names); i++) {
+		if (!sched_policy_has(sched_fair_policy(i), TRAIT_EVEN_ON_CPUS))
+			continue;
 		snprintf(names[i], sizeof(names[i]), "equal_hogs_share_several_cpus_under_%s",
 			 sched_fair_name(i));
 		tests[nr++] = (struct CMUnitTest){ names[i], equal_hogs_share_several_cpus, NULL,

@@ -181,8 +181,8 @@ def policies():
 
 
 def policies_by_weight():
-    """Those that share by weight: they promise it, or are BORE's, which give tasks with bursts other weights."""
+    """Those that promise to share by weight, if only roughly."""
     words = [os.path.join(BUILD, "schedsim"), "--list-policies"]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     rows = [line.split() for line in done.stdout.splitlines()]
-    return [name for name, *traits in rows if "proportional" in traits or name.startswith("bore")]
+    return [name for name, *traits in rows if "weighted" in traits]

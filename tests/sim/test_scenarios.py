@@ -87,3 +87,15 @@ def test_a_card_names_a_governor(tmp_path, governor, good):
 def test_a_governor_that_makes_no_sense_is_refused(tmp_path, old, new, complaint):
     done = of_card(tmp_path, GOVERNED.replace(old, new))
     assert done.returncode == 2 and complaint in done.stderr and done.stderr.count("\n") == 1 and not done.stdout
+
+
+def test_a_card_with_a_trait_is_for_the_policies_that_claim_it(tmp_path):
+    lines = subprocess.run([f"{BUILD}/schedsim", "--list-policies"], text=True, capture_output=True, check=True).stdout
+    claim = [line.split()[0] for line in lines.splitlines() if "requests" in line.split()[1:]]
+    done = of_card(tmp_path, GOVERNED.replace('"sched"', '"performance"\ntrait = "requests"'))
+    assert [line.split()[4] for line in done.stdout.splitlines() if line.startswith("ok ")] == claim != []
+
+
+def test_a_trait_that_no_policy_claims_is_refused(tmp_path):
+    done = of_card(tmp_path, GOVERNED.replace('"sched"', '"performance"\ntrait = "request"'))
+    assert done.returncode == 2 and "F-99: no policy claims the trait request" in done.stderr and not done.stdout

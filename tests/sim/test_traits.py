@@ -56,6 +56,15 @@ def proportional(simulate, tmp_path):
         assert done.share("hog", nice) == pytest.approx(100 * weight / sum(WEIGHT.values()), abs=1)
 
 
+def weighted(simulate, tmp_path):
+    """Each gets more than the lighter ones, and from a third of its part by weight to three times as much."""
+    done = simulate("--time", "24s", *(f"hogs:n=1,nice={nice}" for nice in WEIGHT))
+    shares = [done.share("hog", nice) for nice in WEIGHT]
+    assert shares == sorted(shares, reverse=True)
+    for share, weight in zip(shares, WEIGHT.values()):
+        assert 1 / 3 <= share / (100 * weight / sum(WEIGHT.values())) <= 3
+
+
 def least_of_equals(simulate):
     """The least CPU time of seven hogs in each of three times 8 s."""
     before = dict.fromkeys(range(7), 0)
@@ -86,7 +95,8 @@ def deterministic(simulate, tmp_path):
     assert len(decisions[0]) > 100 and decisions[0] == decisions[1] == decisions[2]
 
 
-JUDGES = {"proportional": proportional, "even": even, "bounded-lag": bounded_lag, "deterministic": deterministic}
+JUDGES = {"proportional": proportional, "weighted": weighted, "even": even,
+          "bounded-lag": bounded_lag, "deterministic": deterministic}
 
 
 def simulator(tmp_path, options, name):
@@ -109,15 +119,15 @@ def test_a_policy_that_is_built_in_can_be_asked_alone():
         return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False,
                               env={**os.environ, "PYTEST_ADDOPTS": "--collect-only"}).stdout
     found = re.findall(r"promises\[(.*)\]", collected("sched/fair/bore/bore_cfs.c"))
-    assert sorted(found) == ["bore-cfs-deterministic", "bore-cfs-even"]
+    assert sorted(found) == ["bore-cfs-deterministic", "bore-cfs-even", "bore-cfs-weighted"]
     assert collected("sched/fair/eevdf/request.c") == "request is no policy of sched/fair/policies.def\n"
 
 
 # --- the judges can tell ----------------------------------------------------------------------------
 
 @pytest.mark.skipif("SRC" in os.environ, reason="one policy alone")
-@pytest.mark.parametrize(("base", "trait"), [("mlfq", "proportional"), ("lottery", "deterministic"),
-                                            ("lottery", "bounded-lag")])
+@pytest.mark.parametrize(("base", "trait"), [("mlfq", "proportional"), ("round_robin", "weighted"),
+                                            ("lottery", "deterministic"), ("lottery", "bounded-lag")])
 def test_a_false_promise_is_found(tmp_path, base, trait):
     text = pathlib.Path(f"{ROOT}/examples/policies/{base}.c").read_text(encoding="utf-8")
     liar = f"{base}_{trait.replace('-', '_')}"

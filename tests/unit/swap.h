@@ -20,27 +20,40 @@ static inline void swap(struct machine *m, const char *to)
 	assert_string_equal(sched_fair_current(m->s), to);
 }
 
-/* Runs @body with every ordered pair of policies. */
-static inline void each_pair(void (*body)(const char *from, const char *to))
+/* True if the @index-th policy promises all of @traits, a mask of BIT(TRAIT_x). */
+static inline bool promises(unsigned index, u32 traits)
+{
+	const struct fair_policy *policy = sched_fair_policy(index);
+
+	for (unsigned trait = 0; sched_trait_name(trait); trait++)
+		if (traits & BIT(trait) && !sched_policy_has(policy, (enum sched_trait)trait))
+			return false;
+	return true;
+}
+
+/* Runs @body with every ordered pair of the policies that promise all of @traits. */
+static inline void each_pair(u32 traits, void (*body)(const char *from, const char *to))
 {
 	const char *from, *to;
 	unsigned nr = 0;
 
 	for (unsigned i = 0; (from = sched_fair_name(i)); i++)
 		for (unsigned j = 0; (to = sched_fair_name(j)); j++)
-			if (i != j) {
+			if (i != j && promises(i, traits) && promises(j, traits)) {
 				body(from, to);
 				nr++;
 			}
 	assert_true(nr >= 2);
 }
 
-#define EACH_PAIR(test, body)                                                                      \
+#define EACH_PAIR_WITH(traits, test, body)                                                         \
 	static void test(void **state)                                                             \
 	{                                                                                          \
 		(void)state;                                                                       \
-		each_pair(body);                                                                   \
+		each_pair(traits, body);                                                           \
 	}
+
+#define EACH_PAIR(test, body) EACH_PAIR_WITH(0, test, body)
 
 static inline void pin(struct machine *m, struct task *t, unsigned cpu)
 {

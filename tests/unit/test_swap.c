@@ -52,7 +52,7 @@ static void check_order(const char *from, const char *to)
 	machine_free(m);
 }
 
-EACH_PAIR(equal_tasks_keep_their_order, check_order)
+EACH_PAIR_WITH(BIT(TRAIT_CARRIES_ORDER), equal_tasks_keep_their_order, check_order)
 
 static void check_runtimes(const char *from, const char *to)
 {
@@ -368,14 +368,14 @@ static void a_cpu_that_looks_for_work_goes_on(void **state)
 {
 	(void)state;
 	wake_prev = false;
-	each_pair(check_search);
+	each_pair(0, check_search);
 }
 
 static void a_task_woken_while_its_cpu_looks_for_work_goes_on(void **state)
 {
 	(void)state;
 	wake_prev = true;
-	each_pair(check_search);
+	each_pair(0, check_search);
 }
 
 /* --- the record, and bad names ------------------------------------------------ */

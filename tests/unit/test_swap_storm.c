@@ -24,7 +24,7 @@ static void check_turns(const char *from, const char *to)
 	machine_free(m);
 }
 
-EACH_PAIR(frequent_swaps_starve_nobody, check_turns)
+EACH_PAIR_WITH(BIT(TRAIT_CARRIES_ORDER), frequent_swaps_starve_nobody, check_turns)
 
 /*
  * A swap at each tick, with longer turns: the heavy tasks still do not always go first. The
@@ -49,7 +49,8 @@ static void check_shares(const char *from, const char *to)
 	machine_free(m);
 }
 
-EACH_PAIR(frequent_swaps_keep_shares, check_shares)
+EACH_PAIR_WITH(BIT(TRAIT_CARRIES_ORDER) | BIT(TRAIT_WEIGHTED), frequent_swaps_keep_shares,
+	       check_shares)
 
 /* --- all of it, at random ------------------------------------------------------ */
 

@@ -312,8 +312,8 @@ static void bore_dump(struct entity *e, struct text *out)
 const struct fair_policy bore_policy = {
 	FAIR_DEFAULTS,
 	.name = "bore",
-	.traits = BIT(TRAIT_EVEN) | BIT(TRAIT_DETERMINISTIC) | BIT(TRAIT_REQUESTS) |
-		  BIT(TRAIT_YIELDS_ALONE) | BIT(TRAIT_FAIR_SERVER),
+	.traits = TRAITS_OF_VIRTUAL_TIME | BIT(TRAIT_REQUESTS) | BIT(TRAIT_ELIGIBLE) |
+		  BIT(TRAIT_SCORES) | BIT(TRAIT_YIELDS_ALONE) | BIT(TRAIT_FAIR_SERVER),
 	.features_mask = EEVDF_FEATURES,
 	.features_on = EEVDF_FEATURES_ON,
 	.moved_by_weight = true,

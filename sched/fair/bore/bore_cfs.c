@@ -220,8 +220,8 @@ static void bore_cfs_dump(struct entity *e, struct text *out)
 const struct fair_policy bore_cfs_policy = {
 	FAIR_DEFAULTS,
 	.name = "bore-cfs",
-	.traits = BIT(TRAIT_EVEN) | BIT(TRAIT_DETERMINISTIC) | BIT(TRAIT_YIELDS_ALONE) |
-		  BIT(TRAIT_FAST_VTIME),
+	.traits = TRAITS_OF_VIRTUAL_TIME | BIT(TRAIT_YIELDS_ALONE) | BIT(TRAIT_FAST_VTIME) |
+		  BIT(TRAIT_SCORES),
 	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
 	.features_on = BIT(FEATURE_NEXT_BUDDY),
 	.key = TIMELINE_KEY(vruntime),

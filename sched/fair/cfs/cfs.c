@@ -290,8 +290,7 @@ void cfs_init_queue(struct fair_queue *q)
 const struct fair_policy cfs_policy = {
 	FAIR_DEFAULTS,
 	.name = "cfs",
-	.traits = BIT(TRAIT_PROPORTIONAL) | BIT(TRAIT_EVEN) | BIT(TRAIT_BOUNDED_LAG) |
-		  BIT(TRAIT_DETERMINISTIC),
+	.traits = TRAITS_OF_VIRTUAL_TIME | BIT(TRAIT_PROPORTIONAL) | BIT(TRAIT_BOUNDED_LAG),
 	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
 	.features_on = BIT(FEATURE_GENTLE_FAIR_SLEEPERS),
 	.key = TIMELINE_KEY(vruntime),

@@ -382,6 +382,11 @@ bool fair_slice_expired(struct fair_queue *q, struct entity *e);
 	.key_columns = FAIR_KEY_COLUMNS, .dump_key = fair_dump_vruntime,                           \
 	.check = fair_check_nothing
 
+/* The promises of a policy that orders tasks by a virtual time: fair/trait.def. */
+#define TRAITS_OF_VIRTUAL_TIME                                                                     \
+	(BIT(TRAIT_EVEN) | BIT(TRAIT_DETERMINISTIC) | BIT(TRAIT_WEIGHTED) |                        \
+	 BIT(TRAIT_EVEN_ON_CPUS) | BIT(TRAIT_CARRIES_ORDER) | BIT(TRAIT_IDLE_YIELDS))
+
 #define POLICY(name, queue_bytes, group_bytes) extern const struct fair_policy name##_policy;
 #define GUEST(name, queue_bytes)
 #include "sched/fair/policies.def"

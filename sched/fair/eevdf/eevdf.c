@@ -314,8 +314,8 @@ static const struct eevdf_rules plain = {
 const struct fair_policy eevdf_policy = {
 	FAIR_DEFAULTS,
 	.name = "eevdf",
-	.traits = BIT(TRAIT_PROPORTIONAL) | BIT(TRAIT_EVEN) | BIT(TRAIT_BOUNDED_LAG) |
-		  BIT(TRAIT_DETERMINISTIC) | BIT(TRAIT_REQUESTS) | BIT(TRAIT_FAIR_SERVER),
+	.traits = TRAITS_OF_VIRTUAL_TIME | BIT(TRAIT_PROPORTIONAL) | BIT(TRAIT_BOUNDED_LAG) |
+		  BIT(TRAIT_REQUESTS) | BIT(TRAIT_ELIGIBLE) | BIT(TRAIT_FAIR_SERVER),
 	.features_mask = EEVDF_FEATURES,
 	.features_on = EEVDF_FEATURES_ON,
 	.moved_by_weight = true,

@@ -302,8 +302,8 @@ static const struct fair_hooks *fdl_choose_hooks(const struct fair_queue *q)
 const struct fair_policy fdl_policy = {
 	FAIR_DEFAULTS,
 	.name = "fdl",
-	.traits = BIT(TRAIT_PROPORTIONAL) | BIT(TRAIT_EVEN) | BIT(TRAIT_BOUNDED_LAG) |
-		  BIT(TRAIT_DETERMINISTIC) | BIT(TRAIT_DEADLINES),
+	.traits = TRAITS_OF_VIRTUAL_TIME | BIT(TRAIT_PROPORTIONAL) | BIT(TRAIT_BOUNDED_LAG) |
+		  BIT(TRAIT_DEADLINES),
 	.features_mask = BIT(FEATURE_GENTLE_FAIR_SLEEPERS) | BIT(FEATURE_NEXT_BUDDY),
 	.features_on = BIT(FEATURE_GENTLE_FAIR_SLEEPERS),
 	.key = TIMELINE_KEY(vruntime),

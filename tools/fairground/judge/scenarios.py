@@ -8,6 +8,7 @@ TOML file with these keys:
 
     id, title, source       the subject; source is a list
     classes                 the fair policies that it is for; default: all
+    trait                   of these, those that claim it (sched/fair/trait.def)
     topology, hz, skew, time, set, features, costs, late_ticks, jumps, dumps   schedsim's options
     governor                of frequencies, in both hosts: schedsim's option, the kernel's boot parameter. The table is
                             `"platform"` of rtapp, and opp= of the kernel's append
@@ -47,7 +48,6 @@ from typing import Any
 
 from .. import result
 from ..base import names
-from ..base.expect import expect
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError, make_settings
 from ..machine.machine import at_once, commit, run_batch
@@ -60,10 +60,12 @@ COMMAND = Command("scenarios", machine=True, built="image sim", tree="tests/scen
 
 Card = dict[str, Any]
 Run = tuple[int, int | None]  # seed, the clock at the start
+Traits = dict[str, set[str]]  # of each policy
 
 CARDS = Path("tests/scenarios")
-KEYS = {"id", "title", "source", "classes", "topology", "hz", "skew", "time", "seeds", "clocks", "late_ticks", "jumps",
-        "dumps", "governor", "set", "features", "costs", "workload", "rtapp", "check", "metric", "kernel", "flip"}
+KEYS = {"id", "title", "source", "classes", "trait", "topology", "hz", "skew", "time", "seeds", "clocks", "late_ticks",
+        "jumps", "dumps", "governor", "set", "features", "costs", "workload", "rtapp", "check", "metric", "kernel",
+        "flip"}
 OPTIONS = {"late_ticks": "--late-ticks", "jumps": "--jumps", "dumps": "--dumps", "governor": "--governor"}
 SIMULATED = {"topology", "time", "metric"}
 NS_PER_MS = 1e6
@@ -268,9 +270,12 @@ def label_of(metric: Card) -> str:
     return " ".join(words)
 
 
-def policies_of(card: Card, host: str, known: Sequence[str]) -> Sequence[str]:
-    in_host = card["kernel"] if host == "kernel" else card
-    return in_host.get("classes", card.get("classes", known))
+def policies_of(card: Card, host: str, known: Traits) -> list[str]:
+    """The policies that the card is for. BadCard if its trait is none."""
+    in_host, trait = card["kernel"] if host == "kernel" else card, card.get("trait")
+    if trait and trait not in set().union(*known.values()):
+        raise BadCard(f"{card['id']}: no policy claims the trait {trait}")
+    return [name for name in in_host.get("classes", card.get("classes", known)) if not trait or trait in known[name]]
 
 
 def heading(card: Card, host: str) -> str:
@@ -306,16 +311,16 @@ def line_of(nr: int, row: Card) -> str:
             f"{'PASS' if row['pass'] else 'FAIL'}")
 
 
-def scenarios(build: str, ids: Sequence[str], host: str, scheds: Sequence[str], known: Sequence[str]) -> int:
+def scenarios(build: str, ids: Sequence[str], host: str, scheds: Sequence[str], known: Traits) -> int:
     """Run the cards and print the table. Returns the status to exit with."""
     unknown = set(scheds) - set(known)
     if unknown:
         raise BadCard(f"no scheduler is called {', '.join(sorted(unknown))}; there are {' '.join(known)}")
     part, run = ("kernel", in_kernel) if host == "kernel" else ("topology", simulated)
     cards = [card for card in choose_cards(ids) if part in card]
-    print(f"# scenarios in the {host}, {commit()}; bounds and sources: docs/scenarios.md\nKTAP version 1")
     wanted = [(card, sched) for card in cards for sched in policies_of(card, host, known)
               if not scheds or sched in scheds]
+    print(f"# scenarios in the {host}, {commit()}; bounds and sources: docs/scenarios.md\nKTAP version 1")
     told, found = None, list[Card]()
     with Progress("runs", len(wanted)) as progress, at_once() as pool:
         for (card, sched), rows in zip(wanted, pool.map(lambda pair: rows_of(run, build, *pair), wanted)):
@@ -334,11 +339,11 @@ def scenarios(build: str, ids: Sequence[str], host: str, scheds: Sequence[str], 
     return 1 if failed or not found else 0
 
 
-def known_policies(build: str) -> list[str]:
-    """The fair policies, as the simulator lists them."""
-    text = subprocess.run([os.path.join(build, "schedsim"), "--help"], capture_output=True, text=True,
+def known_policies(build: str) -> Traits:
+    """The fair policies with their traits, as the simulator lists them."""
+    text = subprocess.run([os.path.join(build, "schedsim"), "--list-policies"], capture_output=True, text=True,
                           check=True).stdout
-    return expect(r"--sched NAME\|all +fair policy: (.+)", text).group(1).split(", ")
+    return {name: set(traits) for name, *traits in map(str.split, text.splitlines())}
 
 
 def options(parser: argparse.ArgumentParser) -> None:
