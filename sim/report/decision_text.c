@@ -83,6 +83,10 @@ static void put_ms(FILE *out, s64 ns)
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+#define POLICY(number, name, sentence) POLICY_##name = (number),
+enum { DECISION_POLICIES(POLICY) };
+#undef POLICY
+
 /* The columns for numbers that a policy has beyond vruntime. */
 struct columns {
 	bool eligible, deadline, score;
@@ -90,18 +94,19 @@ struct columns {
 
 static struct columns columns_of(const struct decision_record *d)
 {
-	switch (d->policy) {
-	case 1:
-		return (struct columns){ .score = true };
-	case 2:
-		return (struct columns){ .eligible = true, .deadline = true };
-	case 3:
-		return (struct columns){ .eligible = true, .deadline = true, .score = true };
-	case 4:
-		return (struct columns){ .deadline = true };
-	default:
+	/* Records name the policies that are built in by their places in that list. */
+	const struct fair_policy *p =
+		d->policy < POLICY_guest ? sched_fair_policy(d->policy) : NULL;
+	bool eligible;
+
+	if (!p)
 		return (struct columns){ .score = false };
-	}
+	eligible = sched_policy_has(p, TRAIT_ELIGIBLE);
+	return (struct columns){
+		.eligible = eligible,
+		.deadline = eligible || sched_policy_has(p, TRAIT_DEADLINES),
+		.score = sched_policy_has(p, TRAIT_SCORES),
+	};
 }
 
 static void put_name(FILE *out, const char *comm, int pid, u32 group)

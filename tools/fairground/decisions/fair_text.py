@@ -4,12 +4,13 @@
 The table is the one that `schedsim --explain` prints (sim/report/decision_text.c); a test compares them.
 """
 
+from ..base import policies
 from .fair_decisions import Candidate, Decision, Flag, difference, sentence
 
 MS = 1_000_000
 ANSWERS = {"pick": ("nobody", "picked"), "preempt": ("waits", "takes over"), "tick": ("goes on", "turn is over"),
            "place": ("placed", "placed"), "leave": ("leaves", "stays queued")}
-ELIGIBLE, WITH_DEADLINE, WITH_SCORE = {"eevdf", "bore"}, {"eevdf", "bore", "fdl"}, {"bore", "bore_cfs"}
+COLUMNS = {"eligible": "  eligible    deadline", "deadlines": "    deadline", "scores": "  score"}  # by trait
 NOT_YET_HERE = "arrives_absent"  # its virtual time is no position in the queue yet
 
 
@@ -49,13 +50,13 @@ def _row(d: Decision, c: Candidate, left: int, v: int) -> str:
     placed = c in _placed(d)
     at = difference(c.vruntime, left)
     text += f" {ms(at):>11} {ms(v - at):>11}" if placed else f" {'-':>11} {ms(c.lag):>11}"
-    if d.policy in ELIGIBLE and placed:
+    if policies.claim(d.policy, "eligible") and placed:
         text += f"  {'yes' if c.has(Flag.ELIGIBLE) else 'no':>8} {ms(difference(c.deadline, left)):>11}"
-    elif d.policy in ELIGIBLE:
+    elif policies.claim(d.policy, "eligible"):
         text += f"  {'-':>8} {'-':>11}"
-    elif d.policy in WITH_DEADLINE:
+    elif policies.claim(d.policy, "deadlines"):
         text += f" {ms(difference(c.deadline, 0)) if c.has(Flag.DUE) else '-':>11}"
-    if d.policy in WITH_SCORE:
+    if policies.claim(d.policy, "scores"):
         text += f"  {c.score:5}"
     return text + ("  asleep" if c.has(Flag.ASLEEP) else "")
 
@@ -65,9 +66,9 @@ def table(d: Decision) -> list[str]:
     left = leftmost(d)
     v = mean(d, left)
     what = "members of the group" if d.group else f"fair tasks{' after the charge' * (d.kind == 'pick')}"
+    columns = [text for trait, text in COLUMNS.items() if policies.claim(d.policy, trait)]
     lines = [f"{what}, in ms of virtual time from the leftmost:",
-             f"   {'task':>15}  weight    vruntime         lag" + "  eligible" * (d.policy in ELIGIBLE)
-             + "    deadline" * (d.policy in WITH_DEADLINE) + "  score" * (d.policy in WITH_SCORE)]
+             "".join([f"   {'task':>15}  weight    vruntime         lag", *columns])]
     lines += [_row(d, c, left, v) for c in d.candidates]
     if not d.complete:
         lines.append(f"   {d.nr_rows} were recorded, of which {len(d.candidates)} are in the file")
@@ -87,5 +88,5 @@ def conclusion(d: Decision) -> str:
     if d.kind == "charge" or d.kind == "place" and d.rule != NOT_YET_HERE:
         left = leftmost(d)
         text += f" Afterwards: vruntime {ms(difference(d.vruntime, left))}"
-        text += f", deadline {ms(difference(d.deadline, left))}." if d.policy in ELIGIBLE else "."
+        text += f", deadline {ms(difference(d.deadline, left))}." if policies.claim(d.policy, "eligible") else "."
     return text

@@ -3,6 +3,7 @@
 
 from collections.abc import Iterator
 
+from ..base import policies
 from .fair_decisions import Candidate, Decision, Flag, difference
 
 NICE_0 = 1024
@@ -34,21 +35,21 @@ def lags(d: Decision) -> Points:
 
 def deadlines(d: Decision) -> Points:
     """How far each queued entity's virtual deadline is from the queue's virtual time, in virtual ns."""
-    for c in d.candidates if d.policy != "fdl" else ():
+    for c in d.candidates if not policies.claim(d.policy, "deadlines") else ():
         if c.deadline and c.has(Flag.QUEUED):
             yield c.name, difference(due(c), d.v)
 
 
 def scores(d: Decision) -> Points:
     """BORE's score of each task."""
-    for c in d.candidates if d.policy in ("bore", "bore_cfs") else ():
+    for c in d.candidates if policies.claim(d.policy, "scores") else ():
         if not c.group:
             yield c.name, c.score
 
 
 def levels(d: Decision) -> Points:
     """How long each bucket needs to be full, in ns. FDL's deadlines count from the queue's present."""
-    if d.policy != "fdl":
+    if not policies.claim(d.policy, "deadlines"):
         return
     for c in d.candidates:
         if c.has(Flag.DUE) and c.has(Flag.QUEUED):

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+from ..base import policies
 from ..decisions.class_decisions import ClassDecision
 from ..decisions.decision_kinds import Record
 from ..decisions.fair_decisions import Candidate, Decision, Flag, difference
@@ -35,7 +36,6 @@ from ..decisions.placements import Flag as CpuFlag, Placement
 
 STATE = Flag.RUNS | Flag.ASLEEP | Flag.IDLE | Flag.DUE | Flag.QUEUED | Flag.RELATIVE | Flag.THROTTLED
 NICE_0 = 1024
-WITH_V = {"eevdf", "bore"}  # their v is a mean, and their tasks have requests
 Role = Callable[[Any], str]  # of a task with `comm` and `pid`; "" for the machinery around the workload
 
 
@@ -178,7 +178,7 @@ class Fair:
             if (are_all(d) and are_all(e) and c.has(Flag.ELIGIBLE) != other.has(Flag.ELIGIBLE)
                     and sign(lead(c, rows.values())) == sign(lead(other, others.values()))):
                 yield "eligible"
-        if d.policy in WITH_V and are_all(d) and are_all(e) and beyond_mean(d) != beyond_mean(e):
+        if policies.claim(d.policy, "eligible") and are_all(d) and are_all(e) and beyond_mean(d) != beyond_mean(e):
             yield "v"
         yield from self._subject(d, e, rows, others, stretch)
 
@@ -201,11 +201,12 @@ class Fair:
             return
         if d.kind == "charge" and stretch is not None and abs(d.delta - e.delta - stretch) > self._bound:
             yield "delta"
-        if (d.policy in WITH_V and d.kind == "charge" and d.weight == c.weight == e.weight == other.weight
-                and d.deadline != c.deadline and e.deadline != other.deadline
+        if (policies.claim(d.policy, "requests") and d.kind == "charge"
+                and d.weight == c.weight == e.weight == other.weight and d.deadline != c.deadline
+                and e.deadline != other.deadline
                 and difference(d.deadline, d.vruntime) != difference(e.deadline, e.vruntime)):
             yield "request"
-        if d.kind == "leave" and d.policy in WITH_V and not one_limit(
+        if d.kind == "leave" and policies.claim(d.policy, "eligible") and not one_limit(
                 (d.lag, difference(d.v, d.vruntime)), (e.lag, difference(e.v, e.vruntime))):
             yield "lag"
 
