@@ -246,8 +246,7 @@ static bool begin_exit(struct thread *t, int code)
 	if (!p->group_exit && t == p->leader)
 		p->exit_code = code;
 	bool last = --p->nr_alive == 0;
-	if (p->pending.set)
-		signal_retarget(p);
+	signal_retarget(p, ~t->blocked);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 	return last;
 }

@@ -213,14 +213,27 @@ void signal_notify(struct thread *t, u32 states)
 		thread_kick(t);
 }
 
-void signal_retarget(struct proc *p)
+/* The signals of @set that @t would handle, or waits for. */
+static sigset_t taken_by(const struct thread *t, sigset_t set)
+{
+	return t->flags & THREAD_EXITING ? 0 : set & ~(t->blocked & ~t->awaited);
+}
+
+void signal_retarget(struct proc *p, sigset_t set)
 {
 	struct thread *t;
 
 	assert_held(&p->sig_lock);
-	list_for_each(t, &p->threads, proc_link)
-		if (!(t->flags & THREAD_EXITING) && (p->pending.set & ~t->blocked))
+	set &= p->pending.set;
+	if (likely(!set))
+		return;
+	list_for_each(t, &p->threads, proc_link) {
+		sigset_t taken = taken_by(t, set);
+
+		if (taken)
 			signal_notify(t, TASK_INTERRUPTIBLE);
+		set &= ~taken;
+	}
 }
 
 void signal_kill_threads(struct proc *p, struct thread *except)
@@ -259,11 +272,6 @@ static void resume(struct proc *p)
 		thread_wake(t, TASK_STOPPED);
 }
 
-static bool takes(const struct thread *t, int sig)
-{
-	return !(t->flags & THREAD_EXITING) && !(t->blocked & ~t->awaited & SIGMASK(sig));
-}
-
 /* Returns the thread that shall handle a signal to the whole process, or NULL if all block it. */
 static struct thread *choose_thread(struct proc *p, int sig)
 {
@@ -271,7 +279,7 @@ static struct thread *choose_thread(struct proc *p, int sig)
 
 	debug_assert(spin_is_held(&p->sig_lock));
 	list_for_each(t, &p->threads, proc_link)
-		if (takes(t, sig))
+		if (taken_by(t, SIGMASK(sig)))
 			return t;
 	return NULL;
 }
@@ -299,7 +307,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 	if (signal_is_ignored(p, sig) && !(looks->blocked & SIGMASK(sig)))
 		return 0;
 	int err = enqueue(t ? &t->pending : &p->pending, looks, sig, info, paid);
-	struct thread *target = !t ? choose_thread(p, sig) : takes(t, sig) ? t : NULL;
+	struct thread *target = !t ? choose_thread(p, sig) : taken_by(t, SIGMASK(sig)) ? t : NULL;
 	if (!err && target)
 		signal_notify(target, TASK_INTERRUPTIBLE);
 	waitq_wake(&signal_queued, 0);
@@ -408,12 +416,9 @@ sigset_t signal_set_blocked(sigset_t mask)
 
 	mask &= ~SIG_UNBLOCKABLE;
 	sigset_t old = t->blocked;
-	bool may_concern_others = p->pending.set & mask & ~old;
 	t->blocked = mask;
 	signal_recalc(t);
-	/* Another thread may take a process signal that this thread no longer takes. */
-	if (may_concern_others)
-		signal_retarget(p);
+	signal_retarget(p, mask & ~old);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 	return old;
 }
@@ -509,9 +514,14 @@ static int try_dequeue(sigset_t set, sigset_t awaited, struct siginfo *info)
 	unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
 	int sig = signal_dequeue(t, set, info);
 
-	/* While it sleeps the awaited signals wake it although they are blocked. */
+	/*
+	 * While it sleeps the awaited signals wake it although they are blocked. It takes one of
+	 * them: the others that came are for threads that still wait.
+	 */
+	sigset_t no_longer = t->awaited & t->blocked;
 	t->awaited = sig ? 0 : awaited;
 	signal_recalc(t);
+	signal_retarget(t->proc, no_longer & ~t->awaited);
 	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
 	return sig;
 }

@@ -82,10 +82,10 @@ bool signal_any_pending(sigset_t set);
 /* Set or clear THREAD_SIGPENDING according to what is pending. sig_lock of its process held. */
 void signal_recalc(struct thread *t);
 /*
- * A thread of @p no longer takes what is pending for the process: wake those that can. sig_lock
- * held.
+ * A thread of @p no longer takes signals of @set. Wakes, for each that is pending for the process,
+ * one thread that handles it or waits for it. sig_lock held.
  */
-void signal_retarget(struct proc *p);
+void signal_retarget(struct proc *p, sigset_t set);
 /* Make all threads of @p but @except end. sig_lock held. */
 void signal_kill_threads(struct proc *p, struct thread *except);
 /* If a stop of @p waited for a thread that just left it, tell the parent. No locks held. */
