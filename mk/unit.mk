@@ -54,12 +54,12 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 
 # Objects of the kernel, with a switch to another thread between any two of their basic blocks (tests/hosted).
 HOSTED_KERNEL := $(addprefix kernel/,\
-	fs/epoll.c fs/eventfd.c fs/flock.c fs/pipe.c fs/poll.c fs/record.c fs/timerfd.c \
+	fs/epoll.c fs/eventfd.c fs/file.c fs/flock.c fs/nameless.c fs/pipe.c fs/poll.c fs/record.c fs/timerfd.c \
 	task/account.c task/futex.c task/mutex.c task/wait.c time/itimer.c time/sleep.c time/timer.c \
 	trace/perf.c trace/perf_record.c trace/perf_ring.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
 $(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.
-$(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc
+$(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc -Dsnprintf=fmt_snprintf
 $(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c lib/rbtree.c)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^

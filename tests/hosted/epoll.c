@@ -9,6 +9,7 @@
 #include "kernel/fs/event.h"
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/task/proc.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "libc.h"
@@ -33,8 +34,8 @@ static const char *const op_names[] = { "add",	"modify", "delete",   "close", "w
 					"read", "wait",	  "try_wait", "poll",  NULL };
 
 struct watched {
-	struct file *set, *file[FILES];
-	bool closed[FILES];
+	struct file *set;
+	struct proc proc; /* its descriptors are the counters */
 };
 
 static bool alone;
@@ -53,12 +54,17 @@ static void destroy(void *object)
 {
 	struct watched *o = object;
 
-	for (unsigned i = 0; i < FILES; i++)
-		if (o->file[i] && !o->closed[i])
-			file_put(o->file[i]);
+	files_put(o->proc.files);
 	if (o->set)
 		file_put(o->set);
 	free(o);
+}
+
+static bool open_counter(u64 count)
+{
+	struct file *f = eventfd_open(count, false, O_NONBLOCK);
+
+	return f && fd_install(f, 0, false) >= 0;
 }
 
 static void *create(unsigned nr_threads)
@@ -67,9 +73,7 @@ static void *create(unsigned nr_threads)
 
 	alone = nr_threads == 1;
 	o->set = epoll_open();
-	o->file[0] = eventfd_open(0, false, O_NONBLOCK);
-	o->file[1] = eventfd_open(1, false, O_NONBLOCK);
-	if (o->set && o->file[0] && o->file[1])
+	if (o->set && proc_begin(&o->proc, nr_threads, FILES) && open_counter(0) && open_counter(1))
 		return o;
 	destroy(o);
 	return NULL;
@@ -107,54 +111,52 @@ static long wait(struct watched *o, const struct call *call, u64 *seen)
 	return nr == -EINTR ? -ERESTARTSYS : nr;
 }
 
-static long control(struct watched *o, const struct call *call)
+static long control(struct watched *o, struct file *f, const struct call *call)
 {
 	static const int ops[] = { EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLL_CTL_DEL };
 	static const u32 settings[] = { 0, EPOLLET, EPOLLONESHOT, EPOLLEXCLUSIVE };
 	unsigned i = file_of(call);
 	const struct epoll_event event = { POLLIN | settings[mode_of(call)], i };
 
-	return epoll_control(o->set, ops[call->op], o->file[i], (int)i, &event);
+	return epoll_control(o->set, ops[call->op], f, (int)i, &event);
 }
 
-static long use(struct watched *o, const struct call *call)
+static long use(struct watched *o, struct file *f, const struct call *call)
 {
-	struct file *f = o->file[file_of(call)];
 	u64 word = 1, pos = 0;
 
 	switch ((enum op)call->op) {
 	case OP_CLOSE:
-		o->closed[file_of(call)] = true;
-		file_put(f);
-		return 0;
+		return fd_close((int)file_of(call));
 	case OP_WRITE:
 		return f->ops->write(f, &word, sizeof(word), &pos);
 	case OP_READ:
 		return f->ops->read(f, &word, sizeof(word), &pos);
 	default:
-		return control(o, call);
+		return control(o, f, call);
 	}
 }
 
 static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
 {
 	struct watched *o = object;
-	struct file *f = o->file[file_of(call)];
-	struct answer answer = { 0 };
+	struct answer answer = { .value = -EBADF };
+	struct file *f;
 
 	(void)nr;
 	(void)id;
+	current->proc = &o->proc;
 	user_memory_is(USER_PRESENT, 0);
 	if (call->op == OP_POLL) {
 		answer.value = o->set->ops->poll(o->set, NULL);
 	} else if (call->op == OP_WAIT || call->op == OP_TRY_WAIT) {
 		answer.value = wait(o, call, &answer.digest);
-	} else if (o->closed[file_of(call)]) {
-		answer.value = -EBADF;
 	} else {
-		file_get(f);
-		answer.value = use(o, call);
-		file_put(f);
+		f = fd_get((int)file_of(call));
+		if (f) {
+			answer.value = use(o, f, call);
+			file_put(f);
+		}
 	}
 	return answer;
 }

@@ -26,9 +26,7 @@ static const char *const op_names[] = { "map",	  "page",  "output", "no_output",
 					"rename", "drain", "close",  NULL };
 
 struct events {
-	struct proc proc;
-	struct file *file[EVENTS];
-	bool closed[EVENTS];
+	struct proc proc; /* the events are its descriptors 0 and 1 */
 };
 
 static struct events *o;
@@ -86,44 +84,46 @@ void thread_put(struct thread *t)
 	(void)t;
 }
 
-int file_shortage(void)
-{
-	return -ENOMEM;
-}
-
-struct file *fd_get(int fd)
-{
-	return o->closed[fd] ? NULL : file_get(o->file[fd]);
-}
-
 /* --- the object ------------------------------------------------------------------------------ */
 
 static void destroy(void *object)
 {
-	for (unsigned i = 0; i < EVENTS; i++)
-		if (o->file[i] && !o->closed[i])
-			file_put(o->file[i]);
+	files_put(o->proc.files);
 	free(object);
+}
+
+static bool open_event(struct perf_attr *attr)
+{
+	int err;
+	struct file *f = perf_event_open(attr, -1, 0, &err);
+
+	return f && fd_install(f, 0, false) >= 0;
 }
 
 static void *create(unsigned nr_threads)
 {
 	struct perf_attr attr = { .type = PERF_SOFTWARE, .config = PERF_DUMMY, .wakeup = 1 };
-	int err;
 
 	alone = nr_threads == 1;
 	o = calloc(1, sizeof(*o));
+	if (!proc_begin(&o->proc, 1, EVENTS)) {
+		free(o);
+		return NULL;
+	}
 	for (unsigned i = 0; i < EVENTS; i++) {
 		attr.flags = PERF_WATERMARK | (i ? 0 : PERF_COMM);
-		o->file[i] = perf_event_open(&attr, -1, 0, &err);
-		if (!o->file[i]) {
+		if (!open_event(&attr)) {
 			destroy(o);
 			return NULL;
 		}
 	}
-	current->proc = &o->proc;
-	if (nr_threads == TWO_BEGIN_WITH_A_RING)
-		o->file[0]->ops->mmap(o->file[0], 0, PAGES * PAGE_SIZE, true);
+	if (nr_threads == TWO_BEGIN_WITH_A_RING) {
+		struct fd_ref first = fd_borrow(0);
+
+		first.file->ops->mmap(first.file, 0, PAGES * PAGE_SIZE, true);
+		fd_release(first);
+	}
+	o->proc.nr_threads = nr_threads;
 	return o;
 }
 
@@ -177,16 +177,14 @@ static long use(struct file *f, const struct call *call)
 	case OP_POLL:
 		return f->ops->poll(f, NULL);
 	default:
-		o->closed[call->n] = true;
-		file_put(f);
-		return 0;
+		return fd_close((int)call->n);
 	}
 }
 
 static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
 {
 	struct answer answer = { .value = -EBADF };
-	struct file *f = o->file[call->n];
+	struct file *f;
 
 	(void)object;
 	(void)nr;
@@ -195,8 +193,10 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	if (call->op == OP_RENAME) {
 		rename_thread();
 		answer.value = 0;
-	} else if (!o->closed[call->n]) {
-		file_get(f);
+		return answer;
+	}
+	f = fd_get((int)call->n);
+	if (f) {
 		answer.value = use(f, call);
 		file_put(f);
 	}

@@ -13,7 +13,7 @@
 #include "libc.h"
 #include "object.h"
 
-enum { BYTES = 8, PROCS = 2, SOME_FD = 3 };
+enum { BYTES = 8, PROCS = 2, FD = 0 };
 
 /* The number of a call says which bytes: where they begin, and how many there are. */
 enum op { OP_SHARE, OP_LOCK, OP_TRY_SHARE, OP_TRY_LOCK, OP_UNLOCK, OP_ASK, OP_CLOSE };
@@ -22,9 +22,7 @@ static const char *const op_names[] = { "share",  "lock", "try_share", "try_lock
 
 struct files_of_procs {
 	struct inode inode;
-	struct file file[PROCS];
 	struct proc proc[PROCS];
-	bool closed[PROCS];
 };
 
 static struct files_of_procs *o;
@@ -35,43 +33,36 @@ static unsigned proc_of(unsigned nr)
 	return nr % PROCS;
 }
 
-bool fd_names(int fd, const struct file *f)
+static void destroy(void *object)
 {
-	return fd == SOME_FD && !o->closed[f - o->file];
+	for (unsigned i = 0; i < PROCS; i++)
+		files_put(o->proc[i].files);
+	free(object);
 }
 
-u64 file_size(struct file *f)
+static bool open_file(void)
 {
-	(void)f;
-	return BYTES;
+	int err;
+	struct file *f = file_create(&o->inode, NULL, O_RDWR, &err);
+
+	return f && fd_install(f, FD, false) == FD;
 }
 
 static void *create(unsigned nr_threads)
 {
-	(void)nr_threads;
+	static const struct file_ops ops;
+
 	o = calloc(1, sizeof(*o));
 	memset(was_closed, 0, sizeof(was_closed));
+	o->inode = (struct inode){ .fops = &ops, .refs = 1, .size = BYTES };
 	for (unsigned i = 0; i < PROCS; i++) {
-		o->file[i].inode = &o->inode;
-		o->file[i].mode = FILE_READ | FILE_WRITE;
+		if (!proc_begin(&o->proc[i], nr_threads, 1) || !open_file()) {
+			destroy(o);
+			return NULL;
+		}
 		o->proc[i].pid = 10 + (int)i;
-		o->proc[i].files = (struct files *)&o->file[i];
 	}
 	return o;
-}
-
-static void close_file(unsigned proc)
-{
-	o->closed[proc] = true;
-	world_point();
-	record_drop(&o->file[proc], o->proc[proc].files);
-}
-
-static void destroy(void *object)
-{
-	for (unsigned i = 0; i < PROCS; i++)
-		close_file(i);
-	free(object);
 }
 
 static struct call draw(struct prng *random, bool alone)
@@ -101,35 +92,35 @@ static long pack(long type, u64 start, u64 len)
 
 static long ask(struct file *f, struct user_flock *l)
 {
-	long err;
+	long err = record_get(f, l, false);
 
-	l->type = F_WRLCK;
-	err = record_get(f, l, false);
 	return err ? err : l->type == F_UNLCK ? 0 : pack(l->type + 1, (u64)l->start, (u64)l->len);
 }
 
 static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
 {
-	static const s16 l_types[] = { F_RDLCK, F_WRLCK, F_RDLCK, F_WRLCK, F_UNLCK };
+	static const s16 l_types[] = { F_RDLCK, F_WRLCK, F_RDLCK, F_WRLCK, F_UNLCK, F_WRLCK };
 	struct user_flock l = { .start = first_of(call), .len = end_of(call) - first_of(call) };
-	unsigned proc = proc_of(nr);
-	struct answer answer = { 0 };
+	struct answer answer = { .value = -EBADF };
+	struct file *f;
 
 	(void)object;
 	(void)id;
-	current->proc = &o->proc[proc];
-	if (o->closed[proc]) {
-		answer.value = -EBADF;
-	} else if (call->op == OP_CLOSE) {
-		was_closed[proc] = true;
-		close_file(proc);
-	} else if (call->op == OP_ASK) {
-		answer.value = ask(&o->file[proc], &l);
-	} else {
-		l.type = l_types[call->op];
-		answer.value =
-			record_set(&o->file[proc], SOME_FD, &l, false, call->op < OP_TRY_SHARE);
+	current->proc = &o->proc[proc_of(nr)];
+	if (call->op == OP_CLOSE) {
+		was_closed[proc_of(nr)] = true;
+		answer.value = fd_close(FD);
+		return answer;
 	}
+	f = fd_get(FD);
+	if (!f)
+		return answer;
+	l.type = l_types[call->op];
+	if (call->op == OP_ASK)
+		answer.value = ask(f, &l);
+	else
+		answer.value = record_set(f, FD, &l, false, call->op < OP_TRY_SHARE);
+	file_put(f);
 	return answer;
 }
 

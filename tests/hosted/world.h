@@ -84,3 +84,12 @@ unsigned memory_in_use(void);
 /* The next copies of the running thread from or to user memory meet this, @after bytes. */
 enum user_memory { USER_PRESENT, USER_ABSENT, USER_BAD };
 void user_memory_is(enum user_memory how, size_t after);
+
+/* --- file.c -------------------------------------------------------------------------- */
+
+struct proc;
+/*
+ * Makes @p the process of the running thread: @nr_threads threads, and an empty table of at most
+ * @max_files descriptors. False: there was no memory. The table is given back by files_put().
+ */
+bool proc_begin(struct proc *p, unsigned nr_threads, unsigned max_files);
