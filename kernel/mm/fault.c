@@ -202,6 +202,28 @@ u64 mm_fault_page(struct mm *mm, u64 addr, unsigned access)
 	return pa + addr % PAGE_SIZE;
 }
 
+/* --- many at once ------------------------------------------------------------- */
+
+void mm_populate(struct mm *mm, u64 start, u64 end)
+{
+	struct vma *v;
+
+	assert_mm_held(mm);
+	for (u64 addr = start; addr < end; addr = v->end) {
+		v = vma_find(mm, addr);
+		if (!v || v->start >= end)
+			return;
+		unsigned access = v->prot & PT_WRITE ? PT_WRITE : v->prot & (PT_READ | PT_EXEC);
+		u64 stop = min(v->end, end);
+
+		for (addr = max(addr, v->start); access && addr < stop; addr += PAGE_SIZE) {
+			cond_resched();
+			if (mm_fault(mm, addr, access) != FAULT_OK)
+				return;
+		}
+	}
+}
+
 /* --- from the hardware -------------------------------------------------------- */
 
 static void send_fault_signal(enum fault f, u64 addr)

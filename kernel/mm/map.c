@@ -80,7 +80,7 @@ void mm_zap(struct mm *mm, u64 start, u64 end)
 
 /* --- unmap -------------------------------------------------------------------- */
 
-/* Make @start and @end vma boundaries. 0 or -ENOMEM. */
+/* Make @start and @end vma boundaries. 0, or -ENOMEM: nothing has changed. */
 static int cut(struct mm *mm, u64 start, u64 end)
 {
 	struct vma *v = vma_find(mm, start);
@@ -93,6 +93,8 @@ static int cut(struct mm *mm, u64 start, u64 end)
 	v = vma_find(mm, end - 1);
 	if (!err && v && v->start < end && v->end > end)
 		err = vma_split(mm, v, end);
+	if (err)
+		vma_merge(mm, vma_find(mm, start));
 	return err;
 }
 
@@ -129,26 +131,6 @@ long mm_unmap(struct mm *mm, u64 addr, u64 len)
 }
 
 /* --- map ---------------------------------------------------------------------- */
-
-void mm_populate(struct mm *mm, u64 start, u64 end)
-{
-	struct vma *v;
-
-	assert_mm_held(mm);
-	for (u64 addr = start; addr < end; addr = v->end) {
-		v = vma_find(mm, addr);
-		if (!v || v->start >= end)
-			return;
-		unsigned access = v->prot & PT_WRITE ? PT_WRITE : v->prot & (PT_READ | PT_EXEC);
-		u64 stop = min(v->end, end);
-
-		for (addr = max(addr, v->start); access && addr < stop; addr += PAGE_SIZE) {
-			cond_resched();
-			if (mm_fault(mm, addr, access) != FAULT_OK)
-				return;
-		}
-	}
-}
 
 static bool range_is_free(struct mm *mm, struct range r)
 {
@@ -221,7 +203,8 @@ static struct range place(struct mm *mm, u64 addr, u64 len, unsigned flags, int 
 	return r;
 }
 
-static long map(struct mm *mm, u64 addr, u64 len, unsigned flags, const struct vma *model)
+/* A new vma like @model, which is joined with no neighbour. Its address or -errno. */
+static long map_apart(struct mm *mm, u64 addr, u64 len, unsigned flags, const struct vma *model)
 {
 	int err = -ENOMEM;
 	struct vma *v = mm->nr_vmas < MAX_VMAS ? vma_copy(model) : NULL;
@@ -238,10 +221,19 @@ static long map(struct mm *mm, u64 addr, u64 len, unsigned flags, const struct v
 	v->start = r.start;
 	v->end = r.end;
 	vma_insert(mm, v);
-	vma_merge(mm, v);
-	if (flags & (MAP_POPULATE | MAP_LOCKED))
-		mm_populate(mm, r.start, r.end);
 	return (long)r.start;
+}
+
+static long map(struct mm *mm, u64 addr, u64 len, unsigned flags, const struct vma *model)
+{
+	long start = map_apart(mm, addr, len, flags, model);
+
+	if (start < 0)
+		return start;
+	vma_merge(mm, vma_at(mm, (u64)start));
+	if (flags & (MAP_POPULATE | MAP_LOCKED))
+		mm_populate(mm, (u64)start, ALIGN_UP((u64)start + len, PAGE_SIZE));
+	return start;
 }
 
 long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, struct file *file,
@@ -281,7 +273,7 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 		addr_or_err = -ENOMEM;
 	else if (model.flags & VMA_LOCKED && !mm_may_lock(mm, size))
 		addr_or_err = -EAGAIN;
-	else
+	if (!addr_or_err)
 		addr_or_err = map(mm, addr, len, flags, &model);
 	vma_unlock(mm);
 	if (memory)
@@ -469,32 +461,46 @@ static bool move_pages(struct mm *mm, u64 from, u64 to, u64 len)
 	return m.distance == to - from;
 }
 
-/*
- * Move the part [r.start, r.end) of @v to a place of @new_len bytes, at @to (MAP_FIXED in @flags)
- * or anywhere.
- */
-static long move_vma(struct mm *mm, struct vma *v, struct range r, u64 new_len, u64 to,
-		     unsigned flags)
+/* Joins what cut() has cut at @start and @end. */
+static void join(struct mm *mm, u64 start, u64 end)
 {
-	struct vma model = *v;
-	u64 len = min(r.end - r.start, new_len);
+	struct vma *last = vma_at(mm, end);
 
 	assert_mm_held(mm);
-	model.offset += r.start - v->start;
-	model.flags &= ~(u32)VMA_GROWSDOWN;
-	long addr = map(mm, to, new_len, flags, &model);
+	vma_merge(mm, vma_at(mm, start));
+	if (last)
+		vma_merge(mm, last);
+}
 
-	if (addr < 0)
-		return addr;
-	if (!move_pages(mm, r.start, (u64)addr, len)) {
-		unmap(mm, (struct range){ (u64)addr, (u64)addr + new_len });
+/*
+ * Move @r to a place of @new_len bytes, at @to (MAP_FIXED in @flags) or anywhere. As much of @r as
+ * that has room for is of one vma. What can fail comes first: with ends of its own, and apart from
+ * the new place, the old one goes without a split.
+ */
+static long move_vma(struct mm *mm, struct range r, u64 new_len, u64 to, unsigned flags)
+{
+	u64 len = min(r.end - r.start, new_len);
+	long addr = -ENOMEM;
+
+	assert_mm_held(mm);
+	if (cut(mm, r.start, r.end))
 		return -ENOMEM;
+	if (!cut(mm, r.start, r.start + len)) {
+		struct vma model = *vma_at(mm, r.start);
+
+		model.flags &= ~(u32)VMA_GROWSDOWN;
+		addr = map_apart(mm, to, new_len, flags, &model);
 	}
-	/*
-	 * Cannot fail: what a split would need was free a moment ago, and a failure only leaves an
-	 * empty vma.
-	 */
+	if (addr >= 0 && !move_pages(mm, r.start, (u64)addr, len)) {
+		unmap(mm, (struct range){ (u64)addr, (u64)addr + new_len });
+		addr = -ENOMEM;
+	}
+	if (addr < 0) {
+		join(mm, r.start, r.end);
+		return addr;
+	}
 	unmap(mm, r);
+	vma_merge(mm, vma_at(mm, (u64)addr));
 	return addr;
 }
 
@@ -512,8 +518,7 @@ static bool grow_in_place(struct mm *mm, struct vma *v, struct range r, u64 new_
 }
 
 /* An old size of 0: map the same memory a second time, which only shared memory can be. */
-static long map_again(struct mm *mm, const struct vma *v, u64 addr, u64 len, unsigned flags,
-		      u64 to)
+static long map_again(struct mm *mm, const struct vma *v, u64 addr, u64 len, unsigned flags, u64 to)
 {
 	struct vma model = *v;
 
@@ -523,7 +528,8 @@ static long map_again(struct mm *mm, const struct vma *v, u64 addr, u64 len, uns
 	if (!(flags & MREMAP_MAYMOVE) || !mm_may_grow(mm, len, false))
 		return -ENOMEM;
 	model.offset += addr - v->start;
-	return map(mm, to, len, flags & MREMAP_FIXED ? MAP_FIXED : 0, &model);
+	return flags & MREMAP_FIXED ? map(mm, to, len, MAP_FIXED, &model)
+				    : map(mm, 0, len, 0, &model);
 }
 
 static long remap(struct mm *mm, struct range r, u64 new_len, unsigned flags, u64 to)
@@ -531,28 +537,29 @@ static long remap(struct mm *mm, struct range r, u64 new_len, unsigned flags, u6
 	struct vma *v = vma_at(mm, r.start);
 
 	assert_mm_held(mm);
-	if (!v || r.end > v->end)
+	if (!v)
 		return -EFAULT;
 	if (r.start == r.end)
 		return map_again(mm, v, r.start, new_len, flags, to);
-	if (flags & MREMAP_FIXED && new_len > r.end - r.start &&
-	    !mm_may_grow(mm, new_len - (r.end - r.start), vma_is_data(v)))
-		return -ENOMEM;
-	if (flags & MREMAP_FIXED)
-		return move_vma(mm, v, r, new_len, to, MAP_FIXED);
-	if (new_len <= r.end - r.start) {
+	/* What is too much goes, holes and other mappings included. */
+	if (new_len <= r.end - r.start && !(flags & MREMAP_FIXED)) {
 		r.start += new_len;
 		int err = r.start < r.end ? unmap(mm, r) : 0;
 
 		return err ? err : (long)(r.start - new_len);
 	}
-	if (!mm_may_grow(mm, new_len - (r.end - r.start), vma_is_data(v)))
+	if (r.start + min(new_len, r.end - r.start) > v->end)
+		return -EFAULT;
+	if (new_len > r.end - r.start &&
+	    !mm_may_grow(mm, new_len - (r.end - r.start), vma_is_data(v)))
 		return -ENOMEM;
+	if (flags & MREMAP_FIXED)
+		return move_vma(mm, r, new_len, to, MAP_FIXED);
 	if (v->flags & VMA_LOCKED && !mm_may_lock(mm, new_len - (r.end - r.start)))
 		return -EAGAIN;
 	if (grow_in_place(mm, v, r, new_len))
 		return (long)r.start;
-	return flags & MREMAP_MAYMOVE ? move_vma(mm, v, r, new_len, 0, 0) : -ENOMEM;
+	return flags & MREMAP_MAYMOVE ? move_vma(mm, r, new_len, 0, 0) : -ENOMEM;
 }
 
 long mm_remap(struct mm *mm, u64 addr, u64 old_len, u64 new_len, unsigned flags, u64 to)

@@ -77,6 +77,11 @@ enum fault mm_fault(struct mm *mm, u64 addr, unsigned access);
  * accessible.
  */
 u64 mm_fault_page(struct mm *mm, u64 addr, unsigned access);
+/*
+ * Fault in what is accessible of [start, end), as MAP_POPULATE does; stops quietly when memory is
+ * short.
+ */
+void mm_populate(struct mm *mm, u64 start, u64 end);
 
 /* --- limit.c ------------------------------------------------------------------ */
 /*
@@ -101,10 +106,5 @@ static inline bool vma_is_data(const struct vma *v)
 /* --- map.c -------------------------------------------------------------------- */
 /* Drop the pages of [start, end): unmap, flush, free. */
 void mm_zap(struct mm *mm, u64 start, u64 end);
-/*
- * Fault in what is accessible of [start, end), as MAP_POPULATE does; stops quietly when memory is
- * short.
- */
-void mm_populate(struct mm *mm, u64 start, u64 end);
 /* Give the vmas in [start, end) these flags for others. 0, -ENOMEM for holes, -EINVAL. */
 long mm_set_flags(struct mm *mm, u64 start, u64 end, u32 set, u32 clear);
