@@ -24,15 +24,22 @@ static bool fits(u64 used, u64 more, u64 limit)
 	return more <= limit && used <= limit - more;
 }
 
+bool mm_may_have_data(const struct mm *mm, u64 len)
+{
+	u64 most = READ_ONCE(current->proc->rlimit[RLIMIT_DATA].cur);
+
+	assert_mm_held(mm);
+	return most == RLIM_INFINITY || fits(data_bytes(mm), len, most);
+}
+
 bool mm_may_grow(const struct mm *mm, u64 len, bool data)
 {
-	const struct rlimit *limit = current->proc->rlimit;
-	u64 space = READ_ONCE(limit[RLIMIT_AS].cur), most = READ_ONCE(limit[RLIMIT_DATA].cur);
+	u64 space = READ_ONCE(current->proc->rlimit[RLIMIT_AS].cur);
 
 	assert_mm_held(mm);
 	if (space != RLIM_INFINITY && !fits(mm->total_vm << PAGE_SHIFT, len, space))
 		return false;
-	return !data || most == RLIM_INFINITY || fits(data_bytes(mm), len, most);
+	return !data || mm_may_have_data(mm, len);
 }
 
 /* Bytes of [start, end) whose mappings have all of @flags. */

@@ -313,6 +313,13 @@ static bool may_protect(const struct vma *v, unsigned prot)
 	return vma_is_private(v) ? !vdso_is_vvar(v) : v->file->mode & FILE_WRITE;
 }
 
+static bool becomes_data(const struct vma *v, unsigned prot)
+{
+	struct vma changed = { .prot = prot, .flags = v->flags };
+
+	return vma_is_data(&changed) && !vma_is_data(v);
+}
+
 /* Stops at the first hole or refusal, like Linux: the pages before it have changed by then. */
 static long protect(struct mm *mm, struct range r, unsigned prot, bool *lost_rights)
 {
@@ -330,6 +337,8 @@ static long protect(struct mm *mm, struct range r, unsigned prot, bool *lost_rig
 			continue;
 		u64 end = min(r.end, v->end);
 
+		if (becomes_data(v, prot) && !mm_may_have_data(mm, end - addr))
+			return -ENOMEM;
 		if (cut(mm, addr, end))
 			return -ENOMEM;
 		v = vma_at(mm, addr);
