@@ -177,6 +177,17 @@ static int check_map(u64 len, unsigned prot, unsigned flags, const struct file *
 #define LOW_START 0x40000000ull
 #define LOW_END	  0x80000000ull
 
+/* Why no mapping can be exactly there, -EINVAL, -ENOMEM, -EPERM or -EEXIST; 0: one can. */
+static int place_error(struct mm *mm, u64 addr, u64 len, unsigned flags)
+{
+	struct range r = page_range(addr, len);
+
+	assert_mm_held(mm);
+	if (addr % PAGE_SIZE || !r.end || addr < MAP_MIN)
+		return addr % PAGE_SIZE ? -EINVAL : r.end ? -EPERM : -ENOMEM;
+	return flags & MAP_FIXED_NOREPLACE && !range_is_free(mm, r) ? -EEXIST : 0;
+}
+
 /* Find a place for a new mapping and make it free; end == 0 and *err set if there is none. */
 static struct range place(struct mm *mm, u64 addr, u64 len, unsigned flags, int *err)
 {
@@ -184,10 +195,8 @@ static struct range place(struct mm *mm, u64 addr, u64 len, unsigned flags, int 
 
 	assert_mm_held(mm);
 	if (flags & (MAP_FIXED | MAP_FIXED_NOREPLACE)) {
-		*err = addr % PAGE_SIZE ? -EINVAL : !r.end ? -ENOMEM : addr < MAP_MIN ? -EPERM : 0;
-		if (!*err && flags & MAP_FIXED_NOREPLACE)
-			*err = range_is_free(mm, r) ? 0 : -EEXIST;
-		else if (!*err)
+		*err = place_error(mm, addr, len, flags);
+		if (!*err && !(flags & MAP_FIXED_NOREPLACE))
 			*err = unmap(mm, r);
 		return *err ? (struct range){ 0, 0 } : r;
 	}
@@ -273,6 +282,8 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 		addr_or_err = -ENOMEM;
 	else if (model.flags & VMA_LOCKED && !mm_may_lock(mm, size))
 		addr_or_err = -EAGAIN;
+	if (addr_or_err && flags & (MAP_FIXED | MAP_FIXED_NOREPLACE))
+		addr_or_err = place_error(mm, addr, len, flags) ?: addr_or_err;
 	if (!addr_or_err)
 		addr_or_err = map(mm, addr, len, flags, &model);
 	vma_unlock(mm);
