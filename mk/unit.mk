@@ -55,6 +55,7 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 # Objects of the kernel, with a switch to another thread between any two of their basic blocks (tests/hosted).
 HOSTED_KERNEL := $(addprefix kernel/,\
 	fs/epoll.c fs/eventfd.c fs/file.c fs/flock.c fs/nameless.c fs/pipe.c fs/poll.c fs/record.c fs/timerfd.c \
+	mm/fault.c mm/limit.c mm/map.c mm/vma.c \
 	task/account.c task/futex.c task/mutex.c task/wait.c time/itimer.c time/sleep.c time/timer.c \
 	trace/perf.c trace/perf_record.c trace/perf_ring.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)

@@ -17,7 +17,7 @@
 
 static const struct object *const objects[] = {
 	&epoll_object, &eventfd_object, &flock_object,	&perf_object,	 &futex_object,
-	&mutex_object, &pipe_object,	&record_object, &timerfd_object,
+	&mutex_object, &pipe_object,	&record_object, &timerfd_object, &vma_object,
 };
 
 static struct history history;

@@ -69,6 +69,35 @@ void kfree(void *p)
 	free(p);
 }
 
+/* A cache is the size of its objects. */
+struct kmem_cache {
+	size_t size;
+};
+
+struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
+{
+	static struct kmem_cache caches[4];
+	struct kmem_cache *c = caches;
+
+	(void)name;
+	(void)align;
+	while (c->size && c->size != size)
+		c++;
+	c->size = size;
+	return c;
+}
+
+void *kmem_cache_alloc(struct kmem_cache *c)
+{
+	return kmalloc(c->size);
+}
+
+void kmem_cache_free(struct kmem_cache *c, void *p)
+{
+	(void)c;
+	kfree(p);
+}
+
 u64 page_alloc_user(void)
 {
 	void *page = fails() ? NULL : aligned_alloc(PAGE_SIZE, PAGE_SIZE);
@@ -94,8 +123,18 @@ void page_put(u64 pa)
 			shared_page[i].nr--;
 			return;
 		}
+	table_page_is_free(pa);
 	in_use--;
 	free((void *)pa);
+}
+
+u32 page_refs(u64 pa)
+{
+	u32 nr = 1;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(shared_page); i++)
+		nr += shared_page[i].pa == pa ? shared_page[i].nr : 0;
+	return nr;
 }
 
 bool page_is_low(void)

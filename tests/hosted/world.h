@@ -85,6 +85,15 @@ unsigned memory_in_use(void);
 enum user_memory { USER_PRESENT, USER_ABSENT, USER_BAD };
 void user_memory_is(enum user_memory how, size_t after);
 
+/* --- table.c ------------------------------------------------------------------------- */
+
+/* An empty page table for pages from @va on. */
+void table_begin(u64 va);
+/* Gives back what the table takes, if not the pages in it. */
+void table_end(void);
+/* Nobody has a reference to the page @pa any more. */
+void table_page_is_free(u64 pa);
+
 /* --- file.c -------------------------------------------------------------------------- */
 
 struct proc;
