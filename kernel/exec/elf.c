@@ -66,6 +66,7 @@ static int open_object(struct elf_object *o)
 {
 	size_t size = o->header.phnum * sizeof(struct elf_phdr);
 
+	debug_assert(o->file && !o->phdrs);
 	if (!is_ours(&o->header))
 		return -ENOEXEC;
 	o->phdrs = kmalloc(size);
@@ -120,6 +121,7 @@ int elf_open(struct elf *e, struct file *file, const void *header, size_t n)
 	struct elf_object *o = &e->program;
 	const struct elf_phdr *p;
 
+	debug_assert(!o->file && !e->interp.file);
 	if (n < sizeof(o->header))
 		return -ENOEXEC;
 	o->file = file_get(file);
@@ -159,6 +161,7 @@ static int zero_tail(struct mm *mm, u64 from)
 	static const char zeros[PAGE_SIZE];
 	size_t n = ALIGN_UP(from, PAGE_SIZE) - from;
 
+	debug_assert(mm->refs == 1);
 	return mm_access(mm, from, (void *)(uintptr_t)zeros, n, true) == n ? 0 : -EFAULT;
 }
 
@@ -200,6 +203,7 @@ static int map_interp(struct elf_object *o, struct mm *mm)
 	u64 size = o->low < o->high ? o->high - o->low : 0;
 	long base = mm_map(mm, 0, size, PROT_NONE, MAP_PRIVATE, NULL, 0);
 
+	debug_assert(o->header.type == ET_DYN);
 	if (base < 0)
 		return (int)base;
 	o->bias = (u64)base - o->low;
@@ -252,6 +256,7 @@ int elf_map(struct elf *e, struct mm *mm)
 	struct elf_object *o = &e->program;
 	int err;
 
+	debug_assert(mm->refs == 1);
 	if (o->header.type == ET_DYN)
 		o->bias = ALIGN_DOWN(ELF_BASE, o->align) - o->low;
 	err = map_object(o, mm);

@@ -137,6 +137,7 @@ static int open_program(struct exec *e, const char *path)
 			return -ELOOP;
 		if (!parse_script(e, e->line[depth], &arg))
 			return -ENOEXEC;
+		debug_assert(e->nr_prefix + 2 <= ARRAY_SIZE(e->prefix));
 		if (arg)
 			e->prefix[e->nr_prefix++] = arg;
 		path = e->prefix[e->nr_prefix++] = e->line[depth];
@@ -228,6 +229,7 @@ static int put_string(struct args *a, const char *string, bool from_kernel)
 			return -E2BIG;
 	} while ((size_t)len == room);
 	a->used++; /* the page was zeroed: there is the NUL */
+	debug_assert(a->used <= a->nr_pages << PAGE_SHIFT);
 	a->offset[a->nr++] = (u32)start;
 	return 0;
 }
@@ -290,6 +292,7 @@ static int copy_args(struct exec *e, const char *path, char *const *argv, char *
 		err = put_string(a, path, true);
 	if (!err)
 		err = put_string(a, ARCH_PLATFORM, true);
+	debug_assert(err || a->nr == a->argc + a->envc + 2);
 	return err;
 }
 
@@ -317,6 +320,7 @@ struct stack {
 
 static void put_pointers(struct stack *s, const struct args *a, unsigned first, unsigned nr)
 {
+	debug_assert(first + nr <= a->nr);
 	for (unsigned i = first; i < first + nr; i++)
 		s->word[s->nr++] = s->strings + a->offset[i];
 	s->word[s->nr++] = 0;
@@ -362,6 +366,7 @@ static long map_strings(struct mm *mm, const struct stack *s, struct args *a)
 {
 	long err = 0;
 
+	debug_assert(mm->refs == 1);
 	mutex_lock(&mm->lock);
 	for (size_t i = 0; i < a->nr_pages; i++) {
 		err = arch_pt_map(mm->pt_root, s->strings + (i << PAGE_SHIFT), a->page[i],
@@ -389,6 +394,7 @@ static void note_strings(struct mm *mm, const struct stack *s, const struct args
 {
 	const u32 *offset = a->offset;
 
+	debug_assert(a->nr >= a->argc + a->envc);
 	mm->stack_start = s->sp;
 	mm->arg_start = s->strings + offset[0];
 	mm->arg_end = mm->env_start = s->strings + offset[a->argc];
@@ -412,6 +418,7 @@ static int build_stack(struct exec *e, u64 *sp)
 	put_pointers(&s, a, 0, a->argc);
 	put_pointers(&s, a, a->argc, a->envc);
 	put_auxv(&s, e, s.sp + nr_words * sizeof(u64));
+	debug_assert(s.nr == nr_words);
 	random_bytes(s.word + s.nr, 16);
 	note_strings(e->mm, &s, a);
 	int err = map_stack(e, &s);

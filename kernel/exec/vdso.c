@@ -62,6 +62,7 @@ static void *page_of(struct file *f, u64 offset)
 {
 	u64 pa = f->ops->map_page(f, offset);
 
+	debug_assert(offset % PAGE_SIZE == 0 && offset < size);
 	return pa ? phys_to_virt(pa) : NULL;
 }
 
@@ -70,6 +71,7 @@ static int vdso_init(void)
 	size_t image_size = (size_t)(arch_vdso_end - arch_vdso_start);
 	struct file *f;
 
+	debug_assert(!file);
 	if (!cmdline_get_u64("vdso", 1))
 		return 0;
 	size = PAGE_SIZE + ALIGN_UP(image_size, PAGE_SIZE);

@@ -63,6 +63,8 @@ void inode_put(struct inode *i)
 	if (i->iops && i->iops->release)
 		i->iops->release(i);
 	count_inode(i->sb, -1);
+	debug_assert(!i->lock.locked);
+	debug_assert(!i->writers && !i->nr_records);
 	kfree(i->link);
 	kfree(i);
 }
@@ -87,6 +89,7 @@ static u32 hash_of(const char *name, size_t len)
 /* Where a name of @d may be, of @len bytes; NULL: no memory. */
 static char *room_for_name(struct dentry *d, size_t len)
 {
+	debug_assert(len <= NAME_MAX);
 	return len < sizeof(d->short_name) ? d->short_name : kmalloc(len + 1);
 }
 
@@ -138,6 +141,7 @@ void dentry_put(struct dentry *d)
 	while (d && ref_put(&d->refs)) {
 		struct dentry *parent = d->parent == d ? NULL : d->parent;
 
+		debug_assert(rb_is_empty(&d->entries) && !d->nr_mounts);
 		inode_put(d->inode);
 		free_name(d);
 		kfree(d);
@@ -343,6 +347,7 @@ void superblock_put(struct superblock *sb)
 	if (!ref_put(&sb->refs))
 		return;
 	tree_clear(sb->root);
+	debug_assert(!sb->root->nr_mounts);
 	dentry_put(sb->root);
 	kfree(sb);
 }

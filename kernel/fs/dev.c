@@ -166,6 +166,7 @@ const struct file_ops *device_ops(u32 rdev)
 
 void inode_set_ops(struct inode *i, const struct file_ops *regular)
 {
+	debug_assert(i->refs == 1);
 	if (S_ISDIR(i->mode))
 		i->fops = &tree_dir_ops;
 	else if (S_ISCHR(i->mode))

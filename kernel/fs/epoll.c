@@ -97,6 +97,7 @@ static struct epoll_item *take_ready(struct epoll_set *set)
 
 	if (!list_empty(&set->ready)) {
 		item = list_first(&set->ready, struct epoll_item, ready_link);
+		debug_assert(item->ready);
 		list_del(&item->ready_link);
 		item->ready = false;
 	}
@@ -236,6 +237,7 @@ static void epoll_release(struct file *f)
 	list_for_each_safe(item, next, &set->items, link)
 		remove_item(item);
 	mutex_unlock(&watch_lock);
+	debug_assert(list_empty(&set->ready) && list_empty(&set->waiters.waiters));
 	account_put(set->user);
 	kfree(set);
 }

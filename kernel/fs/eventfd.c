@@ -98,7 +98,10 @@ static unsigned eventfd_poll(struct file *f, struct poll_table *pt)
 
 static void eventfd_release(struct file *f)
 {
-	kfree(f->private);
+	struct eventfd *e = f->private;
+
+	debug_assert(list_empty(&e->readable.waiters) && list_empty(&e->writable.waiters));
+	kfree(e);
 }
 
 static const struct file_ops eventfd_ops = {

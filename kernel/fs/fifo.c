@@ -69,6 +69,7 @@ static void leave_pipe(struct inode *i, unsigned mode)
 
 	pipe_detach(p, mode);
 	mutex_lock(&i->lock);
+	debug_assert(p->files);
 	last = !--p->files;
 	if (last)
 		i->private = NULL;

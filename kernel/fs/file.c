@@ -58,6 +58,7 @@ int file_shortage(void)
 
 static void free_file(struct file *f)
 {
+	debug_assert(READ_ONCE(nr_files) && (!f || !f->lock.locked));
 	__atomic_sub_fetch(&nr_files, 1, __ATOMIC_RELAXED);
 	kfree(f);
 }
@@ -113,6 +114,7 @@ static void end_use(struct file *f)
 	if (!(f->mode & FILE_WRITER))
 		return;
 	inode_end_write(f->inode);
+	debug_assert(f->path.mnt->nr_writers);
 	__atomic_sub_fetch(&f->path.mnt->nr_writers, 1, __ATOMIC_RELAXED);
 }
 
@@ -121,6 +123,7 @@ struct file *file_create(struct inode *inode, const struct path *path, u32 flags
 	static const u8 modes[] = { FILE_READ, FILE_WRITE, FILE_READ | FILE_WRITE, 0 };
 	struct file *f = alloc_file();
 
+	debug_assert(inode->refs && (inode->fops || flags & O_PATH));
 	if (!f) {
 		*err = file_shortage();
 		return NULL;
@@ -188,6 +191,7 @@ long generic_llseek(struct file *f, s64 offset, int whence)
 {
 	s64 size = (s64)file_size(f), pos;
 
+	debug_assert(mutex_is_held(&f->lock) || f->refs == 1);
 	switch (whence) {
 	case 0:
 		pos = offset;
@@ -266,6 +270,7 @@ struct files *files_fork(struct files *src)
 		kfree(t);
 		return NULL;
 	}
+	debug_assert(t->size >= src->size);
 	for (unsigned w = 0; w < src->size / 64; w++) {
 		t->used[w] = src->used[w];
 		t->cloexec[w] = src->cloexec[w];
@@ -304,6 +309,7 @@ void files_put(struct files *t)
 	for (unsigned w = 0; w < t->size / 64; w++)
 		for (u64 bits = t->used[w]; bits; bits &= bits - 1)
 			close_file(t, t->slots[w * 64 + (unsigned)__builtin_ctzll(bits)]);
+	debug_assert(!t->lock.locked);
 	if (t->slots != t->inline_slots)
 		kfree(t->slots);
 	kfree(t);
@@ -352,6 +358,7 @@ void files_close_on_exec(struct files *t)
 /* The lowest free slot >= @min, or t->size if all are taken. */
 static unsigned first_free(const struct files *t, unsigned min)
 {
+	debug_assert(spin_is_held(&t->lock) || t->refs == 1);
 	for (unsigned w = min / 64; w < t->size / 64; w++) {
 		u64 free = ~t->used[w] & (w == min / 64 ? ~0ull << (min % 64) : ~0ull);
 
@@ -497,6 +504,7 @@ int files_next(struct files *t, int fd)
 {
 	int found = -1;
 
+	debug_assert(fd >= 0);
 	spin_lock(&t->lock);
 	for (unsigned w = (unsigned)fd / 64; w < t->size / 64; w++) {
 		u64 bits = t->used[w] & (w == (unsigned)fd / 64 ? ~0ull << (fd % 64) : ~0ull);

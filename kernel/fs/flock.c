@@ -65,6 +65,7 @@ static long try_lock(struct file *f, bool exclusive, struct flock **spare)
 		f->mode &= ~(u32)FILE_LOCKED;
 	} else if (!conflict) {
 		if (!mine) {
+			debug_assert(*spare);
 			mine = *spare;
 			*spare = NULL;
 			mine->inode = f->inode;

@@ -89,6 +89,7 @@ int mount_remove(const struct path *p, bool detach)
 	else if (!detach && m->refs > 2) /* mounted, and @p */
 		err = -EBUSY;
 	if (!err) {
+		debug_assert(m->at.dentry->nr_mounts);
 		list_del(&m->link);
 		m->at.dentry->nr_mounts--;
 	}

@@ -56,6 +56,7 @@ void path_put(const struct path *p)
 	dentry_put(p->dentry);
 	if (!ref_put(&m->refs))
 		return;
+	debug_assert(list_empty(&m->link) && !m->nr_writers);
 	superblock_put(m->sb);
 	path_put(&m->at);
 	kfree(m);
@@ -67,6 +68,7 @@ struct fs_context *fs_context_create(void)
 {
 	struct fs_context *c = kzalloc(sizeof(*c));
 
+	debug_assert(!list_empty(&mounts));
 	if (!c)
 		return NULL;
 	spin_lock_init(&c->lock, "fs_context");
@@ -108,6 +110,7 @@ void fs_context_put(struct fs_context *c)
 {
 	if (!c || !ref_put(&c->refs))
 		return;
+	debug_assert(!c->lock.locked);
 	path_put(&c->root);
 	path_put(&c->cwd);
 	kfree(c);
@@ -156,6 +159,7 @@ static void replace_path(struct path *slot, const struct path *p)
 	struct fs_context *c = current->proc->fs;
 	struct path old;
 
+	debug_assert(slot == &c->root || slot == &c->cwd);
 	path_get(p);
 	spin_lock(&c->lock);
 	old = *slot;
@@ -348,6 +352,7 @@ static int step(struct walk *w, const char *name, size_t len, const char **rest,
 	struct dentry *d;
 	int err = find_child(w, name, len, &d);
 
+	debug_assert(spin_is_held(&tree_lock));
 	if (err)
 		return err;
 	if (!d) {
@@ -435,6 +440,7 @@ static void walk_drop(struct walk *w)
 {
 	struct dentry *d, *tmp;
 
+	debug_assert(!spin_is_held(&tree_lock));
 	list_for_each_safe(d, tmp, &w->made, made) {
 		list_del(&d->made);
 		dentry_put(d);

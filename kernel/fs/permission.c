@@ -17,6 +17,7 @@ int inode_permission_of(const struct cred *c, const struct inode *i, unsigned wa
 		      : cred_in_group(c, i->gid) ? i->mode >> 3
 						 : i->mode;
 
+	debug_assert(!(want & ~(unsigned)(MAY_READ | MAY_WRITE | MAY_EXEC)));
 	if (!(want & ~granted & 7))
 		return 0;
 	if ((c->effective & CAP_BIT(CAP_DAC_OVERRIDE)) &&
@@ -54,6 +55,7 @@ int inode_may_remove(const struct inode *dir, const struct inode *victim)
 
 void inode_set_owner(struct inode *i, const struct inode *dir)
 {
+	debug_assert(i->refs == 1);
 	i->uid = current->cred.user.fs;
 	i->gid = current->cred.group.fs;
 	if (!dir || !(dir->mode & S_ISGID))
@@ -97,6 +99,7 @@ static int count_side(struct inode *i, int sign)
 {
 	s32 now = READ_ONCE(i->writers);
 
+	debug_assert(sign == 1 || sign == -1);
 	do
 		if (now * sign < 0)
 			return -ETXTBSY;
@@ -141,6 +144,7 @@ int file_begin_exec(struct file *f)
 {
 	int err = inode_begin_exec(f->inode);
 
+	debug_assert(!(f->mode & FILE_EXEC));
 	if (!err)
 		f->mode |= FILE_EXEC;
 	return err;

@@ -72,6 +72,7 @@ static void free_pages(struct pipe *p, char **pages, unsigned nr)
 
 void pipe_free(struct pipe *p)
 {
+	debug_assert(list_empty(&p->readable.waiters) && list_empty(&p->writable.waiters));
 	debug_assert(!p->readers && !p->writers);
 	free_pages(p, p->pages, p->nr_pages);
 	if (p->pages != p->inline_pages)
@@ -157,6 +158,7 @@ void pipe_shut(struct pipe *p, bool discard)
 void pipe_detach(struct pipe *p, unsigned mode)
 {
 	spin_lock(&p->lock);
+	debug_assert(p->readers >= !!(mode & FILE_READ) && p->writers >= !!(mode & FILE_WRITE));
 	p->readers -= !!(mode & FILE_READ);
 	p->writers -= !!(mode & FILE_WRITE);
 	if (!p->readers && !p->writers)
@@ -409,6 +411,7 @@ static long put_piece(struct pipe *p, const struct iovec *iov, unsigned nr, u32 
 	bool was_empty, wake_writer;
 	long err;
 
+	debug_assert(len <= PIPE_BUF);
 	for (;;) {
 		spin_lock(&p->lock);
 		if (unlikely(!p->readers)) {

@@ -6,6 +6,7 @@
  */
 #include "kernel/fs/poll.h"
 
+#include "kernel/contract.h"
 #include "kernel/task/thread.h"
 
 void poll_wait(struct waitq *q, struct poll_table *pt)
@@ -14,6 +15,7 @@ void poll_wait(struct waitq *q, struct poll_table *pt)
 
 	if (!pt)
 		return;
+	debug_assert(pt->nr <= pt->max);
 	if (pt->nr == pt->max) {
 		pt->full = true;
 		return;

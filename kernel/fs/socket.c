@@ -40,6 +40,7 @@ static struct pipe *tx(struct file *f)
 {
 	struct socket *s = f->private;
 
+	debug_assert(s->index < 2);
 	return s->pair->pipe[s->index];
 }
 
@@ -47,6 +48,7 @@ static struct pipe *rx(struct file *f)
 {
 	struct socket *s = f->private;
 
+	debug_assert(s->index < 2);
 	return s->pair->pipe[!s->index];
 }
 

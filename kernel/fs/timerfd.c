@@ -76,6 +76,7 @@ static void timerfd_release(struct file *f)
 	struct timerfd *t = f->private;
 
 	ktimer_cancel(&t->it.ktimer);
+	debug_assert(list_empty(&t->readable.waiters) && !t->setting.locked);
 	kfree(t);
 }
 

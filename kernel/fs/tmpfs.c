@@ -377,6 +377,7 @@ static u64 tmpfs_map_page(struct file *f, u64 offset)
 	bool room = has_pages(i->sb);
 	u64 pa;
 
+	debug_assert(offset % PAGE_SIZE == 0);
 	spin_lock(&c->lock);
 	pa = offset < i->size ? make_page_locked(i, offset >> PAGE_SHIFT, room) : 0;
 	spin_unlock(&c->lock);
@@ -392,6 +393,7 @@ static void tmpfs_release(struct inode *i)
 	if (!S_ISREG(i->mode) || !i->private)
 		return;
 	free_from(i, 0);
+	debug_assert(!i->nr_pages);
 	kfree(i->private);
 }
 
@@ -419,6 +421,7 @@ bool tmpfs_set_link(struct inode *i, char *text)
 {
 	size_t len = strlen(text);
 
+	debug_assert(S_ISLNK(i->mode) && !i->link);
 	if (len >= SHORT_LINK && !has_pages(i->sb))
 		return false;
 	if (len >= SHORT_LINK)

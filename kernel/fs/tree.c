@@ -142,6 +142,7 @@ static int remove_dots(const struct walk_result *at, bool dir)
 {
 	static const int answers[] = { -EBUSY, -EINVAL, -ENOTEMPTY };
 
+	debug_assert(at->name_len <= 2);
 	return dir ? answers[at->name_len] : -EISDIR;
 }
 
@@ -222,6 +223,7 @@ static int rename_entry(const struct walk_result *from, const struct walk_result
 	struct dentry *d, *victim = NULL;
 	int err;
 
+	debug_assert(from->path.dentry == to->path.dentry || mutex_is_held(&rename_lock));
 	spin_lock(&tree_lock);
 	d = dentry_find(from->path.dentry, from->name, from->name_len);
 	err = d ? check_directory(from) : -ENOENT;
