@@ -41,6 +41,7 @@ static enum fault fault_anonymous(struct mm *mm, const struct vma *v, u64 page)
 {
 	u64 pa = page_alloc_zeroed();
 
+	debug_assert(page % PAGE_SIZE == 0);
 	return pa ? map_page(mm, page, pa, v->prot) : FAULT_OOM;
 }
 
@@ -68,6 +69,7 @@ static u64 file_page(const struct vma *v, u64 page)
 /* Rights of a file's own frame: a private mapping must not write to it. */
 static unsigned file_prot(const struct vma *v)
 {
+	debug_assert(v->file);
 	return vma_is_private(v) ? (v->prot & ~(unsigned)PT_WRITE) | PT_COW : v->prot;
 }
 
@@ -230,6 +232,7 @@ static void send_fault_signal(enum fault f, u64 addr)
 {
 	struct user_regs *regs = arch_user_regs(current);
 
+	debug_assert(f != FAULT_OK);
 	if (f == FAULT_BUS)
 		kernel_user_fault(regs, SIGBUS, BUS_ADRERR, addr);
 	else

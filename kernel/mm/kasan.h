@@ -50,6 +50,7 @@ void kasan_start(void);
 /* The @n bytes from @p, which is a multiple of KASAN_GRANULE, may be accessed. Any context. */
 static inline void kasan_allow(const void *p, size_t n)
 {
+	debug_assert((u64)p % KASAN_GRANULE == 0);
 	if (SAN_ADDRESS)
 		kasan_allow_bytes(p, n);
 }

@@ -12,6 +12,7 @@ static u64 data_bytes(const struct mm *mm)
 {
 	u64 sum = 0;
 
+	assert_mm_held(mm);
 	for (const struct vma *v = vma_first(mm); v; v = vma_next(v))
 		if (vma_is_data(v))
 			sum += v->end - v->start;

@@ -47,6 +47,7 @@ struct zap {
 
 static void zap_finish(struct zap *z)
 {
+	assert_mm_held(z->mm);
 	if (!z->nr)
 		return;
 	arch_tlb_shootdown(z->mm->pt_root);
@@ -286,6 +287,7 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 		addr_or_err = place_error(mm, addr, len, flags) ?: addr_or_err;
 	if (!addr_or_err)
 		addr_or_err = map(mm, addr, len, flags, &model);
+	debug_assert(addr_or_err < 0 || addr_or_err % (long)PAGE_SIZE == 0);
 	vma_unlock(mm);
 	if (memory)
 		file_put(memory); /* the vma has its own reference */
@@ -319,6 +321,7 @@ static unsigned protect_one(void *arg, u64 va, u64 pa, unsigned prot)
 
 static bool may_protect(const struct vma *v, unsigned prot)
 {
+	debug_assert(vma_is_private(v) || v->file);
 	if (!(prot & PT_WRITE))
 		return true;
 	return vma_is_private(v) ? !vdso_is_vvar(v) : v->file->mode & FILE_WRITE;
@@ -459,6 +462,7 @@ static unsigned move_one(void *arg, u64 va, u64 pa, unsigned prot)
 {
 	struct move *m = arg;
 
+	assert_mm_held(m->mm);
 	if (m->failed || arch_pt_map(m->mm->pt_root, va + m->distance, pa, prot)) {
 		m->failed = true;
 		return prot;
@@ -595,6 +599,7 @@ long mm_remap(struct mm *mm, u64 addr, u64 old_len, u64 new_len, unsigned flags,
 	mutex_lock(&mm->lock);
 	long result = remap(mm, r, ALIGN_UP(new_len, PAGE_SIZE), flags, to);
 
+	debug_assert(result < 0 || result % (long)PAGE_SIZE == 0);
 	vma_unlock(mm);
 	return result;
 }

@@ -54,6 +54,7 @@ static void push_block(u64 nr, unsigned order)
 {
 	struct frame *f = &frames[nr];
 
+	debug_assert(nr % BIT(order) == 0);
 	debug_assert(nr < nr_frames);
 	debug_assert(spin_is_held(&buddy.lock));
 	f->kind = FRAME_FREE;
@@ -63,6 +64,7 @@ static void push_block(u64 nr, unsigned order)
 
 static void free_block(u64 nr, unsigned order)
 {
+	debug_assert(frames[nr].kind != FRAME_FREE && nr % BIT(order) == 0);
 	debug_assert(order < NR_ORDERS);
 	debug_assert(spin_is_held(&buddy.lock));
 	buddy.nr_free += BIT(order);
@@ -95,6 +97,7 @@ static struct frame *take_block(unsigned order)
 	f->kind = FRAME_NONE;
 	while (o-- > order)
 		push_block((u64)(f - frames) + BIT(o), o);
+	debug_assert(buddy.nr_free >= BIT(order));
 	buddy.nr_free -= BIT(order);
 	return f;
 }
@@ -121,6 +124,7 @@ static bool refill(struct page_cache *c, u64 reserve)
 
 static void drain(struct page_cache *c)
 {
+	debug_assert(c->nr <= CACHE_SIZE);
 	debug_assert(!arch_irq_enabled());
 	spin_lock(&buddy.lock);
 	while (c->nr > CACHE_SIZE - CACHE_BATCH)
@@ -136,6 +140,7 @@ static u64 alloc_frame(u64 reserve)
 
 	if (c->nr || refill(c, reserve)) {
 		nr = c->frame[--c->nr];
+		debug_assert(frames[nr].kind == FRAME_USED);
 		assert(frames[nr].refs == 0);
 		frames[nr].refs = 1;
 	}
@@ -177,6 +182,7 @@ u64 page_alloc(unsigned order)
 	spin_unlock_irqrestore(&buddy.lock, flags);
 	if (!f)
 		return 0;
+	debug_assert(frame_pa(f) % (PAGE_SIZE << order) == 0);
 	for (u64 i = 0; i < BIT(order); i++) {
 		f[i].kind = FRAME_USED;
 		f[i].refs = 1;
@@ -229,6 +235,7 @@ void page_free(u64 pa, unsigned order)
 {
 	struct frame *f = frame_of(pa);
 
+	debug_assert(pa % (PAGE_SIZE << order) == 0);
 	if (order == 0) {
 		page_put(pa);
 		return;
@@ -272,6 +279,7 @@ void page_chain_free(u64 first)
 	struct frame *next;
 
 	for (struct frame *f = frame_of(first); f; f = next) {
+		debug_assert(f->refs == 1);
 		next = f->free;
 		f->free = NULL;
 		page_put(frame_pa(f));

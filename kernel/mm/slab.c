@@ -107,6 +107,7 @@ static void *slab_take(struct kmem_cache *c)
 
 	slab->free = *(void **)object;
 	slab->refs++;
+	debug_assert(slab->refs <= (PAGE_SIZE << c->order) / c->size);
 	if (!slab->free)
 		list_del(&slab->link);
 	return object;
@@ -169,6 +170,7 @@ static __inlined void *alloc_object(struct kmem_cache *c, u64 ip)
 	void *object = l->of[c->id].head;
 
 	if (likely(object)) {
+		debug_assert(l->of[c->id].nr);
 		l->of[c->id].head = *(void **)object;
 		l->of[c->id].nr--;
 	}
@@ -236,6 +238,7 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align
 	c->object = (u32)(SAN_ADDRESS ? size : c->size);
 	while (c->order < MAX_SLAB_ORDER && (PAGE_SIZE << c->order) / c->size < MIN_OBJECTS)
 		c->order++;
+	debug_assert(c->size <= PAGE_SIZE << c->order);
 	c->batch = (u32)min(max(PAGE_SIZE / c->size, 2ull), 32ull);
 	spin_lock_init(&c->lock, name);
 	list_init(&c->partial);
@@ -260,6 +263,7 @@ void slab_init(void)
 	for (unsigned grains = 0; grains < ARRAY_SIZE(grade_of); grains++) {
 		if (grains * GRAIN > sizes[grade])
 			grade++;
+		debug_assert(grade < ARRAY_SIZE(sizes));
 		grade_of[grains] = (u8)grade;
 	}
 }
@@ -292,6 +296,7 @@ static __inlined void *alloc_bytes(size_t size, u64 ip)
 	struct kmem_cache *c = graded[grade_of[(size + GAP + GRAIN - 1) / GRAIN]];
 	void *p = alloc_object(c, ip);
 
+	debug_assert(c->object >= size && (u64)p % 16 == 0);
 	if (SAN_ADDRESS && p)
 		kasan_forbid((u8 *)p + size, c->object - size, KASAN_SLAB_REDZONE);
 	return p;

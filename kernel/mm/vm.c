@@ -61,6 +61,7 @@ static u64 take_tables(void)
 	preempt_disable();
 	struct spare_tables *s = &spare_tables[arch_cpu_id()];
 
+	debug_assert(s->nr <= SPARES);
 	if (s->nr)
 		root = s->root[--s->nr];
 	preempt_enable();
@@ -76,6 +77,7 @@ static void give_tables(struct mm *mm)
 	preempt_disable();
 	struct spare_tables *s = &spare_tables[arch_cpu_id()];
 
+	debug_assert(s->nr <= SPARES);
 	if (s->nr < SPARES && page_chain_length(mm->pt_root) <= SPARE_MAX_TABLES) {
 		s->root[s->nr++] = mm->pt_root;
 		kept = true;
@@ -105,6 +107,7 @@ static struct mm *alloc(void)
 
 static void publish(struct mm *mm)
 {
+	debug_assert(list_empty(&mm->link));
 	spin_lock(&mms_lock);
 	list_add_tail(&mms, &mm->link);
 	spin_unlock(&mms_lock);
@@ -163,6 +166,7 @@ static int fork_vmas(struct mm *dst, struct mm *src, u64 *absent)
 {
 	int err = 0;
 
+	assert_mm_held(src);
 	for (struct vma *v = vma_first(src); v && !err; v = vma_next(v))
 		err = fork_vma(dst, src, v, absent);
 	arch_tlb_shootdown(
@@ -214,6 +218,7 @@ static unsigned drop_page(void *arg, u64 va, u64 pa, unsigned prot)
  */
 static void destroy(struct mm *mm)
 {
+	debug_assert(!mm->refs && !mm->lock.locked);
 	spin_lock(&mms_lock);
 	list_del(&mm->link);
 	spin_unlock(&mms_lock);

@@ -259,6 +259,7 @@ struct vma *vma_merge(struct mm *mm, struct vma *v)
  */
 static u64 find_gap(struct rb_node *n, u64 len, u64 limit)
 {
+	debug_assert(len && len % PAGE_SIZE == 0);
 	while (n && vma_of(n)->max_gap >= len) {
 		struct vma *v = vma_of(n);
 		u64 found = find_gap(n->right, len, limit);

@@ -79,6 +79,7 @@ static void unmap_pages(u64 va, u64 nr)
 /* Map the frame @pa at @va, or give it back: 0 or -ENOMEM. */
 int vmap_page(u64 va, u64 pa)
 {
+	debug_assert(va % PAGE_SIZE == 0);
 	if (!pa)
 		return -ENOMEM;
 	unsigned long flags = spin_lock_irqsave(&slots.lock);
