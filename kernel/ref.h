@@ -9,7 +9,7 @@
 
 static inline void ref_get(u32 *refs)
 {
-	debug_assert(*refs);
+	debug_assert(*refs && *refs != UINT32_MAX);
 	__atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
 }
 

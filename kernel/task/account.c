@@ -138,6 +138,7 @@ bool account_switch(u32 uid)
 	t->account = new;
 	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
 	spin_unlock(&proc_tree_lock);
+	debug_assert(old->refs && old->used[RES_THREADS]);
 	account_give(old, RES_THREADS, 1);
 	account_put(old);
 	return true;

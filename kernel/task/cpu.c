@@ -29,6 +29,7 @@ static void *boot_alloc(size_t size)
 {
 	unsigned order = 0;
 
+	debug_assert(size);
 	while ((PAGE_SIZE << order) < size)
 		order++;
 	u64 pa = page_alloc(order);
@@ -103,6 +104,7 @@ static struct thread *init_idle(unsigned cpu, void *kstack)
 	struct thread *t = boot_alloc(sizeof(*t));
 	char name[COMM_LEN];
 
+	debug_assert(cpu < arch_nr_cpus);
 	t->kstack = kstack;
 	t->proc = &kernel_proc;
 	t->flags = THREAD_KERNEL | THREAD_IDLE;

@@ -23,11 +23,13 @@ const struct cred root_cred = {
 
 bool capable(enum capability cap)
 {
+	debug_assert(cap < 64);
 	return current->cred.effective & CAP_BIT(cap);
 }
 
 bool cred_in_group(const struct cred *c, u32 gid)
 {
+	debug_assert(c->nr_groups <= ARRAY_SIZE(c->groups));
 	if (gid == c->group.fs)
 		return true;
 	for (u32 i = 0; i < c->nr_groups; i++)
@@ -92,6 +94,7 @@ bool cred_may_look(const struct thread *target)
 /* Memory may hold secrets of the old identity, and the new one has other friends. */
 void cred_ids_changed(const struct ids *old, const struct ids *now)
 {
+	debug_assert(current->mm);
 	if (old->effective != now->effective || old->fs != now->fs)
 		WRITE_ONCE(current->mm->secret, true);
 }
@@ -106,6 +109,7 @@ void cred_user_changed(struct cred *c, const struct ids *old)
 	const struct ids *new = &c->user;
 	bool was_root = !old->real || !old->effective || !old->saved;
 
+	debug_assert(!(c->effective & ~c->permitted));
 	if (was_root && new->real &&new->effective &&new->saved) {
 		if (!c->keep_caps)
 			c->permitted = c->effective = 0;
@@ -164,6 +168,7 @@ bool cred_exec(struct cred *c, u32 mode, u32 uid, u32 gid, bool fs_shared)
 		c->ambient = 0;
 	c->permitted |= c->ambient;
 	c->effective = as_root ? c->permitted : c->ambient;
+	debug_assert(!(c->effective & ~c->permitted));
 	c->keep_caps = false;
 	return set_id;
 }

@@ -164,6 +164,7 @@ static void finish_restart(struct user_regs *regs, const struct sigaction *actio
 {
 	long nr = arch_syscall_nr(regs);
 
+	debug_assert(regs == arch_user_regs(current));
 	switch (-(long)regs->ax) {
 	case ERESTARTSYS:
 		if (action && !(action->flags & SA_RESTART))

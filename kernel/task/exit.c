@@ -333,6 +333,8 @@ __noreturn void thread_exit(int code)
 __noreturn void proc_exit_group(int code)
 {
 	struct proc *p = current->proc;
+
+	debug_assert(may_sleep());
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 
 	signal_begin_group_exit(p, code);

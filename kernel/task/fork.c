@@ -146,6 +146,7 @@ static long publish(struct thread *t, u64 clone_flags)
 		       (clone_flags & CLONE_PARENT ? FORK_SIBLING : 0);
 	long err = -ERESTARTNOINTR;
 
+	debug_assert(list_empty(&t->proc_link));
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&self->sig_lock);
 	if (!sched_task_forks(&current->task)) {

@@ -8,7 +8,7 @@
  * soft limit and, as on Linux, a second later again, because the soft limit moves; SIGKILL comes at
  * the hard one.
  */
-#include "kernel/kernel.h"
+#include "kernel/contract.h"
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
 #include "kernel/time/time.h"
@@ -33,6 +33,7 @@ static void check(struct proc *p, enum rlimit_kind kind, u64 used, u64 step)
 	struct rlimit *limit = &p->rlimit[kind];
 	int sig = 0;
 
+	debug_assert(kind < NR_RLIMITS);
 	if (used >= limit->max) {
 		sig = SIGKILL;
 	} else if (used >= limit->cur) {
@@ -58,6 +59,7 @@ void limits_check(void)
 	struct proc *p = t->proc;
 	struct usage u;
 
+	debug_assert(may_sleep());
 	thread_clear_flags(t, THREAD_LIMITS);
 	if (p->rlimit[RLIMIT_CPU].cur != RLIM_INFINITY) {
 		u = proc_usage(p);

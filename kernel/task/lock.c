@@ -64,6 +64,7 @@ static inline void acquire(struct spinlock *lock)
 	if (DEBUG)
 		lockdep_acquire(lock, lock->name);
 	word_lock(&lock->locked);
+	debug_assert(!lock->holder);
 	lock->holder = this_cpu();
 }
 
@@ -83,6 +84,7 @@ void spin_lock(struct spinlock *lock)
 
 void spin_unlock(struct spinlock *lock)
 {
+	debug_assert(this_cpu()->preempt_count);
 	release(lock);
 	preempt_enable();
 }
@@ -129,6 +131,7 @@ void host_unlock(struct host_lock *lock)
 {
 	struct lock_words *w = (struct lock_words *)lock->word;
 
+	debug_assert(w->holder == this_cpu());
 	if (DEBUG)
 		lockdep_release(lock);
 	w->holder = NULL;

@@ -224,6 +224,7 @@ void lockdep_acquire_mutex(const struct mutex *m, bool trying)
 
 void lockdep_release_mutex(const struct mutex *m)
 {
+	debug_assert(!arch_in_irq());
 	pop(held_mutexes(), m);
 }
 

@@ -37,6 +37,7 @@ static inline bool take_if_free(struct mutex *m)
 	if (!__atomic_compare_exchange_n(&m->locked, &expected, LOCKED, false, __ATOMIC_ACQUIRE,
 					 __ATOMIC_RELAXED))
 		return false;
+	debug_assert(!m->holder);
 	m->holder = current;
 	return true;
 }
@@ -45,6 +46,7 @@ bool mutex_trylock(struct mutex *m)
 {
 	bool taken = take_if_free(m);
 
+	debug_assert(!arch_in_irq());
 	if (DEBUG && taken)
 		lockdep_acquire_mutex(m, true);
 	return taken;
@@ -122,6 +124,7 @@ static __noinline void lock_slow(struct mutex *m)
 
 void mutex_lock(struct mutex *m)
 {
+	debug_assert(!arch_in_irq());
 	if (DEBUG)
 		lockdep_acquire_mutex(m, false);
 	might_resched();

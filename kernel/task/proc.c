@@ -97,8 +97,11 @@ struct proc *proc_get(struct proc *p)
 
 void proc_put(struct proc *p)
 {
-	if (ref_put(&p->refs))
+	if (ref_put(&p->refs)) {
+		debug_assert(!p->nr_threads && list_empty(&p->children));
+		debug_assert(list_empty(&p->child_wait.waiters));
 		kmem_cache_free(proc_cache, p);
+	}
 }
 
 struct proc *proc_find(int pid)

@@ -49,6 +49,7 @@ INITCALL(signal_init);
 
 static void free_sigqueue(struct sigqueue *q)
 {
+	debug_assert(!list_empty(&q->link));
 	list_del(&q->link);
 	if (q->user)
 		account_give(q->user, RES_SIGNALS, 1);
@@ -72,6 +73,7 @@ static void discard(struct sigpending *pending, sigset_t set)
 void signal_flush(struct sigpending *pending)
 {
 	discard(pending, ~0ull);
+	debug_assert(list_empty(&pending->queue));
 }
 
 static void discard_everywhere(struct proc *p, sigset_t set)
@@ -201,6 +203,7 @@ bool signal_is_ignored(const struct proc *p, int sig)
 /* Process 1 gets only signals that it handles or caused by itself (deliver_default). */
 static bool protected_from(const struct proc *p, int sig)
 {
+	debug_assert(sig >= 1 && sig <= NSIG);
 	return p == init_proc && p->action[sig - 1].handler == SIG_DFL;
 }
 
@@ -336,6 +339,7 @@ void signal_send_timer(struct proc *p, struct thread *t, int sig, const struct s
 {
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 
+	debug_assert(!t || t->proc == p);
 	if (t ? !(t->flags & THREAD_EXITING) : p->nr_threads)
 		send_locked(p, t, sig, info, true);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
@@ -457,6 +461,7 @@ void signal_exec(void)
 	struct thread *t = current;
 	struct proc *p = t->proc;
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	debug_assert(p->nr_threads == 1);
 
 	signal_reset_handlers(p);
 	t->altstack = t->altstack_size = 0;
@@ -490,6 +495,7 @@ bool signal_overrun(struct proc *p, struct thread *t, int sig, int id, u32 overr
 	struct sigqueue *q;
 	bool found = false;
 
+	debug_assert(!t || t->proc == p);
 	list_for_each(q, &pending->queue, link) {
 		if (q->info.signo != sig || q->info.code != SI_TIMER || q->info.timer.timerid != id)
 			continue;

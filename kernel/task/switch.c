@@ -79,6 +79,7 @@ static inline void switch_threads(bool preempt)
 	 */
 	c->need_resched = 0;
 	struct thread *next = thread_of(sched_switch_begin(machine, c->id, preempt));
+	debug_assert(next->task.state != TASK_DEAD);
 	if (likely(prev != next)) {
 		if (unlikely(prev->flags & THREAD_IDLE))
 			tick_start();
@@ -138,6 +139,7 @@ void kernel_preempt_irq(void)
 /* The architecture's entry does the same for system calls, but for the work (entry.S). */
 void kernel_exit_to_user(struct user_regs *regs)
 {
+	debug_assert(!(current->flags & THREAD_KERNEL));
 	debug_assert(!arch_irq_enabled());
 	while (unlikely(exit_work_pending())) {
 		if (arch_need_resched()) {
@@ -179,6 +181,7 @@ static inline bool wake(struct thread *t, u32 state_mask, unsigned wake_flags)
 	unsigned long flags = arch_irq_save();
 	bool woken = sched_wake(machine, &t->task, state_mask, arch_cpu_id(), wake_flags);
 
+	debug_assert(state_mask);
 	arch_irq_restore(flags);
 	preempt_check();
 	return woken;
@@ -199,6 +202,7 @@ void thread_kick(struct thread *t)
 	unsigned long flags = arch_irq_save();
 	unsigned cpu = READ_ONCE(t->task.cpu);
 
+	debug_assert(cpu < arch_nr_cpus);
 	if (cpu != arch_cpu_id() && READ_ONCE(cpus[cpu]->running) == t)
 		arch_send_reschedule(cpu);
 	arch_irq_restore(flags);

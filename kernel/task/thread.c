@@ -75,6 +75,7 @@ struct thread *thread_alloc(struct proc *p, int pid)
 
 static void thread_free(struct thread *t)
 {
+	debug_assert(list_empty(&t->proc_link) && list_empty(&t->pending.queue) && !t->perf);
 	debug_assert(t != current);
 	kstack_free(t->kstack);
 	account_put(t->account);
@@ -148,6 +149,7 @@ static void kthread_main(void *arg)
 {
 	struct thread *t = arg;
 
+	debug_assert(t == current);
 	t->kthread_fn(t->kthread_arg);
 	thread_exit(0);
 }
@@ -202,6 +204,7 @@ struct thread *kthread_create_stopper(unsigned cpu, const char *name, void (*fn)
 {
 	struct thread *t = alloc_kthread(fn, arg);
 
+	debug_assert(cpu < arch_nr_cpus);
 	if (!t)
 		return NULL;
 	sched_task_init_stop(machine, &t->task, cpu, t->tid, name);

@@ -24,6 +24,7 @@ void waitq_init(struct waitq *q, const char *name)
 void waitq_prepare(struct waitq *q, struct waiter *w, u32 state)
 {
 	debug_assert(w->thread == current && !arch_in_irq());
+	debug_assert(state);
 
 	unsigned long flags = spin_lock_irqsave(&q->lock);
 
@@ -82,6 +83,7 @@ static inline bool wake_one(struct waiter *w, struct wakeup *u)
 		w->notify(w);
 		return false;
 	}
+	debug_assert(w->thread);
 	/*
 	 * Returns false if something else woke the thread already; then it checks the condition
 	 * itself.

@@ -105,6 +105,7 @@ static struct itimers *get_itimers(struct proc *p)
 {
 	struct itimers *its = READ_ONCE(p->itimers), *expected = NULL;
 
+	debug_assert(p == current->proc);
 	if (its)
 		return its;
 	its = kzalloc(sizeof(*its));
@@ -184,6 +185,7 @@ static struct posix_timer *alloc_timer(const struct timer_event *event, bool rea
 
 static void release_timer(struct posix_timer *t)
 {
+	debug_assert(!t->it.ktimer.armed);
 	account_give(t->user, RES_SIGNALS, 1);
 	account_put(t->user);
 	kfree(t);
@@ -323,6 +325,7 @@ void itimers_free(struct proc *p)
 		return;
 	ktimer_cancel(&its->real.ktimer);
 	posix_timers_free(p);
+	debug_assert(list_empty(&its->posix) && !its->nr_posix && !its->lock.locked);
 	p->itimers = NULL;
 	kfree(its);
 }

@@ -19,6 +19,7 @@ static unsigned count_active(void)
 {
 	unsigned active = 0;
 
+	debug_assert(!arch_irq_enabled());
 	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
 		struct sched_cpu_stat stat;
 

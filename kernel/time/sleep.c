@@ -80,6 +80,7 @@ long sleep_until(u64 deadline_ns, u64 slack_ns)
 		schedule();
 	}
 	sched_unblock(&current->task);
+	debug_assert(!s.thread->task.state);
 	/* This also waits until the callback is done with this frame and this thread. */
 	ktimer_cancel(&timer);
 	return s.expired ? 0 : -ERESTARTSYS;

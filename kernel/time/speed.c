@@ -183,6 +183,7 @@ bool speed_read(unsigned nr_cpus, void *scratch)
 {
 	const char *name = cmdline_get("opp"), *shape, *text;
 
+	debug_assert(nr_cpus <= ARRAY_SIZE(speed_cpus));
 	if (!name || !strcmp(name, "none"))
 		return false;
 	text = opp_builtin(name, &shape);

@@ -57,6 +57,7 @@ static u64 next_event(const struct timer_cpu *c)
 	struct rb_node *first = rb_first(&c->tree);
 	u64 next = earlier(earlier(c->tick_ns, c->watchdog_ns), READ_ONCE(c->sched_ns));
 
+	debug_assert(!arch_irq_enabled());
 	return first ? earlier(next, container_of(first, struct ktimer, node)->hard_ns) : next;
 }
 
@@ -72,6 +73,7 @@ static void program(struct timer_cpu *c, u64 when_ns)
 
 static void program_if_earlier(struct timer_cpu *c, u64 when_ns)
 {
+	debug_assert(c == my_timers());
 	if (earlier(when_ns, c->programmed_ns) != c->programmed_ns)
 		program(c, when_ns);
 }
@@ -187,6 +189,7 @@ static bool fires_before(const struct rb_node *a, const struct rb_node *b)
 
 void ktimer_init(struct ktimer *t, void (*fn)(struct ktimer *), void *arg)
 {
+	debug_assert(fn);
 	*t = (struct ktimer){ .fn = fn, .arg = arg, .cpu = arch_cpu_id() };
 }
 
@@ -306,6 +309,7 @@ static void run_ktimers(struct timer_cpu *c, u64 now)
 		remove_locked(c, t);
 		spin_unlock(&c->lock);
 		t->fn(t);
+		debug_assert(!arch_irq_enabled());
 		spin_lock(&c->lock);
 		c->running = NULL;
 	}
