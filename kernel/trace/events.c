@@ -41,6 +41,7 @@ size_t trace_event_format(const struct trace_event *ev, char *buf, size_t size)
 {
 	struct text out = text_of(buf, size);
 
+	debug_assert(ev >= trace_events && ev < trace_events + NR_TRACE_EVENTS);
 	event_format_begin(&out, ev->name, ev->id);
 	ev->format(&out);
 	event_format_end(&out, ev->print_fmt);

@@ -4,6 +4,8 @@
  * lists as the `format` files (events.c).
  */
 #include "kernel/trace/filter.h"
+
+#include "kernel/kernel.h"
 #include "lib/string.h"
 
 #define EVENT_FIELD(name, size, kind) { #name, offsetof(__typeof__(*REC), name), size, kind },
@@ -73,5 +75,6 @@ const struct trace_field *trace_field_find(unsigned event, const char *name, siz
 	unsigned nr;
 	const struct trace_field *list = fields_of[event](&nr), *own = find(list, nr, name, len);
 
+	debug_assert(event < NR_TRACE_EVENTS);
 	return own ? own : find(common_fields, ARRAY_SIZE(common_fields), name, len);
 }

@@ -49,6 +49,7 @@ static u64 number_at(const u8 *p, unsigned size, bool is_signed)
 
 u64 trace_field_number(const struct trace_field *f, const void *record)
 {
+	debug_assert(f->kind != FIELD_TEXT && f->kind != FIELD_LOCATION);
 	return f->kind == FIELD_CPU ? arch_cpu_id()
 				    : number_at((const u8 *)record + f->offset, f->size,
 						f->kind == FIELD_SIGNED);
@@ -80,6 +81,7 @@ static bool compare_texts(const char *text, size_t size, const char *with, enum 
 {
 	char copy[128];
 
+	debug_assert(how == EQUAL || how == NOT_EQUAL || how == GLOB);
 	str_copy(copy, text, min(size + 1, sizeof(copy)));
 	if (how == GLOB)
 		return str_glob(with, copy);
@@ -186,6 +188,7 @@ static bool reduce(struct parser *p, u8 kind)
 
 		if (!add_step(p, &s))
 			return false;
+		debug_assert(s.kind == STEP_NOT || p->depth > 1);
 		p->depth -= s.kind != STEP_NOT;
 	}
 	return true;
@@ -339,6 +342,7 @@ static bool parse_all(struct parser *p)
 		return fail(p, "Operator at end of filter", p->len);
 	if (!reduce(p, STEP_OR))
 		return false;
+	debug_assert(p->nr_pending || p->depth == 1);
 	return p->nr_pending ? fail(p, "Too many open parens", p->len) : true;
 }
 

@@ -12,6 +12,7 @@
 /* @value as the key of its modifier. */
 static u64 modified(const struct hist_field *f, u64 value)
 {
+	debug_assert(f->modifier != HIST_BUCKETS || f->width);
 	if (f->modifier == HIST_LOG2) /* rounded up */
 		return value > 1 ? ilog2(value - 1) + 1 : 0;
 	if (f->modifier == HIST_BUCKETS)
@@ -52,6 +53,7 @@ static u64 *entry_of(const struct trace_hist *h, struct hist_cpu *c, const u64 *
 	u32 mask = 2 * h->spec.size - 1, at = hash_of(key, h->key_words) & mask;
 	u64 *entry = c->entries + (size_t)at * h->entry_words;
 
+	debug_assert(!(h->spec.size & (h->spec.size - 1)));
 	while (*entry && memcmp(entry + 1, key, h->key_words * sizeof(*key))) {
 		at = (at + 1) & mask;
 		entry = c->entries + (size_t)at * h->entry_words;
@@ -191,6 +193,7 @@ static int compare_key(const struct trace_hist *h, unsigned nr, const u64 *a, co
 	const struct hist_field *f = &h->spec.keys[nr];
 	unsigned at = 1;
 
+	debug_assert(nr < h->spec.nr_keys);
 	for (unsigned i = 0; i < nr; i++)
 		at += h->spec.keys[i].words;
 	if (f->field.kind == FIELD_TEXT)
@@ -216,6 +219,7 @@ static int as_asked(const struct trace_hist *h, const u64 *a, const u64 *b)
 
 	for (unsigned i = 0; i < h->spec.nr_sorts && !order; i++) {
 		const struct hist_sort *s = &h->spec.sorts[i];
+		debug_assert(s->of < HIST_VALS + HIST_KEYS);
 
 		order = s->of < HIST_VALS ? compare_numbers(a[sums + s->of], b[sums + s->of])
 					  : compare_key(h, s->of - HIST_VALS, a, b);

@@ -245,6 +245,7 @@ static void add_field(struct text *out, const struct hist_field *f)
 
 static const char *column_name(const struct hist_spec *spec, unsigned of)
 {
+	debug_assert(of < HIST_VALS + HIST_KEYS);
 	return !of		? "hitcount"
 	       : of < HIST_VALS ? spec->vals[of].field.name
 				: spec->keys[of - HIST_VALS].field.name;
@@ -334,6 +335,7 @@ size_t trace_show_trigger(void *arg, unsigned event, char *buf, size_t size)
 {
 	struct text out = text_of(buf, size);
 
+	debug_assert(event < NR_TRACE_EVENTS);
 	if (tracefs_lock(arg))
 		return 0;
 	for (const struct trace_hist *h = instance_of(arg)->hists[event]; h; h = h->next)
@@ -348,6 +350,7 @@ size_t trace_show_hist(void *arg, unsigned event, char *buf, size_t size)
 {
 	struct text out = text_of(buf, size);
 
+	debug_assert(event < NR_TRACE_EVENTS);
 	if (tracefs_lock(arg))
 		return 0;
 	for (const struct trace_hist *h = instance_of(arg)->hists[event]; h; h = h->next) {

@@ -27,6 +27,7 @@ static int add_files(unsigned i)
 {
 	int err = tracefs_add_control(i);
 
+	debug_assert(i < NR_TRACE_INSTANCES);
 	if (!err)
 		err = tracefs_add_settings(i);
 	return err ? err : tracefs_add_events(i);

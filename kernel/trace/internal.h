@@ -2,6 +2,7 @@
 /* Shared by the files of the tracer. */
 #pragma once
 
+#include "kernel/contract.h"
 #include "kernel/pseudo/pseudo.h"
 #include "kernel/sync.h"
 #include "kernel/time/time.h"
@@ -35,6 +36,7 @@ static inline bool pids_have(const u64 *pids, int pid)
 
 static inline void pids_add(u64 *pids, int pid)
 {
+	debug_assert(pid > 0 && pid < PID_MAX);
 	__atomic_fetch_or(&pids[pid / 64], BIT(pid % 64), __ATOMIC_RELAXED);
 }
 
@@ -236,6 +238,7 @@ const char *tracefs_prefix(unsigned i);
 #define TRACE_ARG(i, n) ARG((uintptr_t)(i) << 16 | (n))
 static inline struct trace_instance *instance_of(void *arg)
 {
+	debug_assert((uintptr_t)arg >> 16 < NR_TRACE_INSTANCES);
 	return &trace_instances[(uintptr_t)arg >> 16];
 }
 static inline unsigned number_of(void *arg)

@@ -217,6 +217,7 @@ static long perf_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 		words[nr++] = e->id;
 	if (format & PERF_READ_LOST)
 		words[nr++] = e->lost;
+	debug_assert(nr <= ARRAY_SIZE(words));
 	if (n < nr * sizeof(u64))
 		return -ENOSPC;
 	return arch_copy_to_user(user_buf, words, nr * sizeof(u64)) ? -EFAULT
@@ -304,6 +305,7 @@ static u64 perf_map_page(struct file *f, u64 offset)
 	struct perf_ring *ring = ring_of(f->private);
 	u64 pa = ring ? perf_ring_page(ring, offset / PAGE_SIZE) : 0;
 
+	debug_assert(offset % PAGE_SIZE == 0);
 	if (pa)
 		page_get(pa);
 	perf_ring_put(ring);
@@ -538,6 +540,7 @@ static int start(struct perf_event *e, struct thread *t)
 {
 	int err = 0;
 
+	debug_assert(t || (e->cpu >= 0 && e->cpu < (int)arch_nr_cpus));
 	mutex_lock(&trace_lock);
 	e->id = ++last_id;
 	if (t) {

@@ -193,11 +193,13 @@ static void tell_life(u32 type, const struct thread *t, const struct thread *par
 
 void perf_fork(const struct thread *parent, const struct thread *child)
 {
+	debug_assert(parent == current);
 	tell_life(RECORD_FORK, child, parent);
 }
 
 void perf_exit(const struct thread *t)
 {
+	debug_assert(t == current);
 	tell_life(RECORD_EXIT, t, t);
 }
 

@@ -63,6 +63,7 @@ static struct perf_ring *alloc_ring(u64 nr, int *err)
 	struct account *user = current->account;
 	struct perf_ring *r;
 
+	debug_assert(nr);
 	*err = -EPERM;
 	if (!charge(user, nr))
 		return NULL;

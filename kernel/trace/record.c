@@ -44,6 +44,7 @@ static inline void copy_fields(record_word *dst, const record_word *src, u32 siz
 {
 	u32 words = size / 8;
 
+	debug_assert(size % 4 == 0 && size >= 8);
 	for (; unlikely(words > 8); words--)
 		dst[words - 1] = src[words - 1];
 	if (size & 4)
@@ -156,6 +157,7 @@ static void emit(unsigned nr, const struct sched_event *event)
 	bool irqs_off = !arch_irq_enabled();
 	unsigned long flags = arch_irq_save();
 
+	debug_assert(nr < NR_TRACE_EVENTS);
 	if (trace_mask & BIT(nr))
 		record(event, irqs_off);
 	arch_irq_restore(flags);
@@ -260,6 +262,7 @@ long tracing_mark_write(struct trace_instance *t, const char *text, size_t len)
 	unsigned long flags;
 	bool done;
 
+	debug_assert(len);
 	if (!trace_option(t, TRACE_MARKERS))
 		return -EINVAL;
 	flags = arch_irq_save();
@@ -277,6 +280,7 @@ void trace_task_name(int tid, const char *comm)
 {
 	struct cmdline *c = &trace_cmdlines[(unsigned)tid % NR_CMDLINES];
 
+	debug_assert(tid > 0);
 	c->tid = tid;
 	memcpy(c->comm, comm, COMM_LEN);
 }

@@ -35,6 +35,7 @@ static size_t show_buffer_size(void *arg, char *buf, size_t size)
 	unsigned cpu = number_of(arg);
 	size_t len;
 
+	debug_assert(cpu <= arch_nr_cpus);
 	if (tracefs_lock(arg))
 		return 0;
 	len = cpu ? show_sizes(t, cpu - 1, cpu, buf, size)
@@ -48,6 +49,7 @@ static long store_buffer_size(void *arg, const char *text, size_t len)
 	u64 kb;
 	int err;
 
+	debug_assert(number_of(arg) <= arch_nr_cpus);
 	if (parse_u64(text, len, &kb) || !kb || kb > page_nr_total() * (PAGE_SIZE / 1024))
 		return -EINVAL;
 	err = tracefs_lock(arg);
@@ -86,6 +88,7 @@ static size_t show_stats(void *arg, char *buf, size_t size)
 	struct text out = text_of(buf, size);
 	struct ring_stats st;
 
+	debug_assert(number_of(arg) && number_of(arg) <= arch_nr_cpus);
 	if (tracefs_lock(arg))
 		return 0;
 	r = &instance_of(arg)->rings[number_of(arg) - 1];
@@ -167,6 +170,7 @@ static long set_option(void *arg, enum trace_option option, bool on, size_t len)
 {
 	int err = tracefs_lock(arg);
 
+	debug_assert(option < NR_TRACE_OPTIONS);
 	if (err)
 		return err;
 	trace_set_option(instance_of(arg), option, on);

@@ -87,6 +87,7 @@ static bool has_events_or_timer(const struct trace_instance *t, unsigned first, 
 static long wait_for_events(const struct file *f, const struct trace_instance *t, unsigned first,
 			    unsigned nr)
 {
+	debug_assert(may_sleep());
 	if (has_events(t, first, nr))
 		return 0;
 	if (f->flags & O_NONBLOCK)
@@ -137,6 +138,7 @@ static void context_text(struct text *out, const struct trace_instance *t, unsig
 	unsigned depth = h->preempt_count & 15;
 	u64 us = (ev->time + NS_PER_US / 2) / NS_PER_US;
 
+	debug_assert(cpu < arch_nr_cpus);
 	text_add(out, "%16.16s-%-7d [%03u] ", trace_comm(h->pid), h->pid, cpu);
 	if (trace_option(t, TRACE_IRQ_INFO))
 		text_add(out, "%c%c%c%c. ", h->flags & RECORD_IRQS_OFF ? 'd' : '.',
@@ -295,6 +297,7 @@ static int open_trace(struct inode *i, struct file *f, bool consuming)
 	struct trace_text *t = vmap_alloc(sizeof(*t) + nr * sizeof(t->source[0]));
 	int err = t ? tracefs_open(inode_arg(i)) : -ENOMEM;
 
+	debug_assert(which <= arch_nr_cpus);
 	if (err) {
 		vmap_free(t);
 		return err;
@@ -470,6 +473,7 @@ static int raw_open(struct inode *i, struct file *f)
 	struct trace_raw *raw = vmap_alloc(sizeof(*raw));
 	int err = raw ? tracefs_open(inode_arg(i)) : -ENOMEM;
 
+	debug_assert(number_of(inode_arg(i)) && number_of(inode_arg(i)) <= arch_nr_cpus);
 	if (err) {
 		vmap_free(raw);
 		return err;

@@ -93,6 +93,7 @@ static bool needs_routing(const struct trace_instance *t, u64 wanted)
 /* Threads that an instance follows are born and end without being recorded, too. */
 static u64 followed_events(const struct trace_instance *t)
 {
+	debug_assert(mutex_is_held(&trace_lock));
 	return t->pids && trace_option(t, TRACE_EVENT_FORK)
 		       ? BIT(EVENT_sched_process_fork) | BIT(EVENT_sched_process_exit)
 		       : 0;
@@ -240,6 +241,7 @@ static struct ring_slot *alloc_slots(u64 nr)
 	u64 pa = page_alloc(order_of(nr * sizeof(struct ring_slot)));
 	struct ring_slot *slots = phys_to_virt(pa);
 
+	debug_assert(nr >= 2);
 	if (!pa)
 		return NULL;
 	memset(slots, 0, nr * sizeof(*slots));

@@ -65,6 +65,7 @@ int tracefs_open(void *arg)
 void tracefs_release(struct trace_instance *t)
 {
 	mutex_lock(&trace_lock);
+	debug_assert(t->nr_open);
 	t->nr_open--;
 	mutex_unlock(&trace_lock);
 }
@@ -413,6 +414,7 @@ int tracefs_add_file(unsigned i, const char *dir, const struct pseudo_file *file
 	struct pseudo_file pf = *file;
 	char name[128];
 
+	debug_assert(strlen(tracefs_prefix(i)) + strlen(dir) + strlen(file->name) < sizeof(name));
 	snprintf(name, sizeof(name), "%s%s%s", tracefs_prefix(i), dir, file->name);
 	pf.name = name;
 	pf.arg = TRACE_ARG(i, n);
@@ -437,6 +439,7 @@ static int add_event(unsigned i, unsigned nr)
 	char dir[64];
 	int err = 0;
 
+	debug_assert(i < NR_TRACE_INSTANCES && nr < NR_TRACE_EVENTS);
 	for (unsigned before = 0; before < nr; before++)
 		first_of_system &= strcmp(trace_events[before].system, ev->system) != 0;
 	snprintf(dir, sizeof(dir), "events/%s/", ev->system);
