@@ -103,6 +103,7 @@ INITCALL(exit_status_init);
 /* The last line of the console is the runner's proof that the run ended as it should. */
 static __noreturn void end_run(unsigned status, unsigned how)
 {
+	debug_assert(status <= 255);
 	kprintf("fairground: exit status %u\n", status);
 	arch_exit(how);
 }

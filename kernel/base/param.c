@@ -151,6 +151,7 @@ unsigned cmdline_for_init(bool variables, char **list, unsigned max)
 {
 	unsigned nr = 0;
 
+	debug_assert(parsed);
 	for (unsigned i = 0; i < nr_params && nr < max; i++)
 		if (params[i].for_init && !params[i].value == !variables)
 			list[nr++] = params[i].name;

@@ -113,6 +113,7 @@ static void put(struct autogroup *ag)
 	if (!ag || !ref_put(&ag->refs))
 		return;
 	mutex_lock(&cgroup_mutex);
+	debug_assert(!list_empty(&ag->link));
 	list_del(&ag->link);
 	cgroup_free_tg(ag->tg);
 	mutex_unlock(&cgroup_mutex);

@@ -53,6 +53,7 @@ unsigned cgroup_nr_hierarchies(void)
 /* The scheduler's group in which members of @cg count; NULL for the root. */
 static struct task_group *effective_tg(const struct cgroup *cg)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex) || spin_is_held(&proc_tree_lock));
 	while (cg && !cg->tg)
 		cg = cg->parent;
 	return cg ? cg->tg : NULL;
@@ -163,8 +164,10 @@ struct cgroup *cgroup_get(struct cgroup *cg)
 
 void cgroup_put(struct cgroup *cg)
 {
-	if (ref_put(&cg->refs))
+	if (ref_put(&cg->refs)) {
+		debug_assert(!cg->nr_members && !cg->tg);
 		kfree(cg);
+	}
 }
 
 struct cgroup *cgroup_next(struct cgroup *cg, struct cgroup *top)

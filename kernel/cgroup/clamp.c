@@ -26,6 +26,7 @@ static size_t show(const struct cgroup *cg, enum sched_clamp which, char *buf, s
 	u32 percent = cg->clamp_percent[which];
 	struct text t = text_of(buf, size);
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (util_of(percent) == 1024)
 		text_add(&t, "max\n");
 	else

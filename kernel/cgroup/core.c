@@ -44,6 +44,7 @@ static size_t print_numbers(char *buf, size_t size)
 {
 	struct text t = text_of(buf, size);
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	for (unsigned word = 0; word < ARRAY_SIZE(numbers); word++)
 		for (u64 bits = numbers[word]; bits; bits &= bits - 1)
 			text_add(&t, "%d\n", (int)(word * 64) + __builtin_ctzll(bits));
@@ -122,6 +123,7 @@ static int may_move(const struct cred *c, const struct thread *t, struct cgroup 
 	const struct ids *user = &t->cred.user;
 	u32 uid = c->user.effective;
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (to->hierarchy == HIERARCHY_V2)
 		return may_move_within(c, cgroup_of(t, HIERARCHY_V2) ?: to, to);
 	return !uid || uid == user->real || uid == user->saved ? 0 : -EACCES;

@@ -118,6 +118,7 @@ static size_t show_stat(struct cgroup *cg, char *buf, size_t size)
 	u64 user_us = u.user_ns / 1000, system_us = u.system_ns / 1000;
 	struct text t = text_of(buf, size);
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	text_add(&t, "usage_usec %lu\nuser_usec %lu\nsystem_usec %lu\n", user_us + system_us,
 		 user_us, system_us);
 	if (cg->tg || (cgroup_is_root(cg) && cgroup_has_cpu_to_give(cg)))

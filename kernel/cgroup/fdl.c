@@ -131,6 +131,7 @@ static size_t show_debug(struct cgroup *cg, char *buf, size_t size)
 	struct task_group_fdl_stat s;
 	struct text t = text_of(buf, size);
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	with_irqs_off(task_group_fdl_stat(machine, cg->tg, &s));
 	if (cg->tg) {
 		add_parameters(cg, &t);

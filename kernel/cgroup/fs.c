@@ -56,6 +56,7 @@ static bool is_shown(const struct cgroup_file *row, const struct cgroup *cg)
 	unsigned want = (cg->hierarchy == HIERARCHY_V2 ? CGF_V2 : CGF_V1) |
 			(cgroup_is_root(cg) ? CGF_ROOT : CGF_CHILD);
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if ((row->flags & want) != want || (row->flags & CGF_SPEEDS && !speeds_on))
 		return false;
 	if (row->flags & CGF_TUNE)
@@ -145,6 +146,7 @@ static int store_number(const struct file_ref *r, const char *text, size_t len)
 	int err = r->row->flags & CGF_SIGNED ? parse_s64(text, len, (s64 *)&value)
 					     : parse_u64(text, len, &value);
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	return err ? err : r->row->set(r->cg, value);
 }
 
@@ -190,6 +192,7 @@ static int file_opened(struct inode *i, struct file *f)
 {
 	const struct file_ref *r = i->private;
 
+	debug_assert(!f->opener);
 	if (!r->row->move || !(f->mode & FILE_WRITE))
 		return 0;
 	f->opener = kmalloc(sizeof(*f->opener));
@@ -216,6 +219,7 @@ static void release_file(struct inode *i)
 {
 	struct file_ref *r = i->private;
 
+	debug_assert(list_empty(&r->link));
 	cgroup_put(r->cg);
 	kfree(r);
 }
@@ -338,6 +342,7 @@ static const struct inode_ops dir_iops = { .lookup = dir_lookup, .release = rele
 /* Make @i the directory of @cg. */
 static void set_dir(struct inode *i, struct cgroup *cg)
 {
+	debug_assert(!i->private);
 	i->private = cgroup_get(cg);
 	i->iops = &dir_iops;
 	i->fops = &dir_ops;
@@ -349,6 +354,7 @@ static struct dentry *make_dir(struct dentry *parent, const char *name, size_t l
 {
 	struct inode *i = inode_create(parent->inode->sb, mode);
 
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (i) {
 		set_dir(i, cg);
 		set_owner(i, &cg->maker);

@@ -25,6 +25,7 @@ size_t cgroup_print_controllers(char *buf, size_t size)
 /* The ancestor of @cg that is @up levels above it. */
 static const struct cgroup *ancestor(const struct cgroup *cg, unsigned up)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	while (up--)
 		cg = cg->parent;
 	return cg;

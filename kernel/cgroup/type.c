@@ -47,6 +47,7 @@ static bool can_be_threaded_domain(const struct cgroup *cg)
 /* Is @cg a threaded domain: has it threaded children, or members beside children with the CPU? */
 static bool is_threaded_domain(const struct cgroup *cg)
 {
+	debug_assert(mutex_is_held(&cgroup_mutex));
 	return !cgroup_is_threaded(cg) &&
 	       (cg->nr_threaded_children || (READ_ONCE(cg->nr_members) && cg->cpu_for_children));
 }

@@ -44,6 +44,7 @@ static unsigned first_of(unsigned cpu)
 {
 	unsigned first = 0;
 
+	debug_assert(cpu < arch_nr_cpus);
 	while (domain_of(first) != domain_of(cpu))
 		first++;
 	return first;
@@ -211,10 +212,13 @@ static void say_cpu_energy(struct text *t, unsigned cpu)
 
 typedef int (*take_fn)(unsigned cpu, const char *word);
 
+static struct mutex freq_lock = MUTEX_INIT(freq_lock); /* one change at a time */
+
 static int take_governor(unsigned cpu, const char *word)
 {
 	int err;
 
+	debug_assert(mutex_is_held(&freq_lock));
 	with_irqs_off(err = sched_freq_govern(machine, cpu, word));
 	return err;
 }
@@ -236,6 +240,7 @@ static int take_speed(unsigned cpu, const char *word)
 	u32 mhz, rest;
 	int err = read_khz(word, &mhz, &rest);
 
+	debug_assert(mutex_is_held(&freq_lock));
 	if (err || rest)
 		return -EINVAL;
 	with_irqs_off(err = sched_freq_set(machine, cpu, mhz));
@@ -248,6 +253,7 @@ static int limit(unsigned cpu, u32 least, u32 most)
 	const struct opp_type *type = type_of(cpu);
 	int err;
 
+	debug_assert(mutex_is_held(&freq_lock));
 	with_irqs_off(err = sched_freq_limit(machine, cpu,
 					     min(least, type->opp[type->nr_opps - 1].mhz),
 					     max(most, type->opp[0].mhz)));
@@ -300,8 +306,6 @@ struct freq_file {
 	unsigned cpu;
 };
 
-static struct mutex freq_lock = MUTEX_INIT(freq_lock); /* one change at a time */
-
 static size_t show(void *arg, char *buf, size_t size)
 {
 	const struct freq_file *file = arg;
@@ -334,6 +338,7 @@ static int add_file(const char *dir, const struct row *row, unsigned cpu)
 		return -ENOMEM;
 	*file = (struct freq_file){ row, cpu };
 	snprintf(name, sizeof(name), BASE "/%s/%s", dir, row->name);
+	debug_assert(strlen(name) + 1 < sizeof(name));
 	return sysfs_add(&(struct pseudo_file){
 		.name = name,
 		.mode = row->take ? 0644 : 0444,
@@ -363,6 +368,7 @@ static int add_cpu(unsigned cpu)
 	char name[64], target[64];
 	int err = first_of(cpu) == cpu ? add_policy(cpu) : 0;
 
+	debug_assert(cpu < arch_nr_cpus);
 	snprintf(name, sizeof(name), "cpu%u", cpu);
 	err = err ?: add_file(name, &energy_row, cpu);
 	snprintf(name, sizeof(name), BASE "/cpu%u/cpufreq", cpu);

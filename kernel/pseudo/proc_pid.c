@@ -260,6 +260,7 @@ static void numbers_add(struct numbers *b, int n)
 {
 	int i;
 
+	debug_assert(b->nr <= BATCH);
 	if (n < b->from || (b->nr == BATCH && n > b->n[BATCH - 1]))
 		return;
 	i = b->nr < BATCH ? b->nr++ : BATCH - 1;
@@ -315,6 +316,7 @@ static int list_numbers(struct file *f, emit_fn emit, void *arg, u64 base, unsig
 		b.nr = 0;
 		collect(&b, f->inode->private);
 		for (int i = 0; i < b.nr; i++) {
+			debug_assert(b.n[i] >= b.from);
 			snprintf(name, sizeof(name), "%d", b.n[i]);
 			if (emit(arg, name, 1ull << 40 | (u64)b.n[i] << 16, type,
 				 base + (u64)b.n[i] + 1))
@@ -459,6 +461,7 @@ static struct inode *make_entry(struct inode *dir, unsigned index)
 	const struct kind *kind = index < NR_SPECIALS ? &specials[index] : &text_kind;
 	struct inode *i = make_inode(dir->sb, kind, r->thread, r->is_thread, index + 1);
 
+	debug_assert(index < nr_entries(r));
 	if (i && kind == &text_kind) {
 		((struct pid_ref *)i->private)->text = &pid_texts[index - NR_SPECIALS];
 		i->mode = text_mode(&pid_texts[index - NR_SPECIALS]);

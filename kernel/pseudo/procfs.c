@@ -88,6 +88,7 @@ static void sample_load(struct ktimer *t)
 {
 	u64 active = SUM_CPUS(nr_running) + SUM_CPUS(nr_uninterruptible);
 
+	debug_assert(arch_in_irq());
 	for (unsigned i = 0; i < ARRAY_SIZE(load_avg); i++) {
 		u64 next = load_avg[i] * load_exp[i] + active * LOAD_ONE * (LOAD_ONE - load_exp[i]);
 

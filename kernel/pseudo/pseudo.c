@@ -288,6 +288,7 @@ static int add_inode(const struct fs_type *type, const char *name, struct inode 
 	int err = -ENOMEM;
 	const char *last;
 
+	debug_assert(*name);
 	if (!root || !inode)
 		return -ENOMEM;
 	spin_lock(&tree_lock);
@@ -310,6 +311,7 @@ static int add_file(const struct fs_type *type, const char *prefix, const struct
 	struct inode *inode = root ? inode_create(root->inode->sb, S_IFREG | pf->mode) : NULL;
 	char name[128];
 
+	debug_assert(strlen(prefix) + strlen(pf->name) < sizeof(name));
 	if (!inode || !copy) {
 		inode_put(inode);
 		kfree(copy);

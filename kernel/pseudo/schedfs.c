@@ -61,6 +61,7 @@ static int add_as(const struct sched_tunable_info *info, int (*add)(const struct
 		.arg = (void *)info->name,
 	};
 
+	debug_assert(strlen(folder) + 1 + strlen(info->name) < sizeof(name));
 	snprintf(name, sizeof(name), "%s/%s", folder, info->name);
 	return add(&file);
 }
@@ -227,6 +228,7 @@ static size_t show_domain(void *arg, char *buf, size_t size)
 {
 	int len;
 
+	debug_assert(DOMAIN_CPU(arg) < arch_nr_cpus && DOMAIN_LEVEL(arg) < SCHED_DOMAINS_MAX);
 	with_irqs_off(len = sched_domain_read(machine, DOMAIN_CPU(arg), DOMAIN_LEVEL(arg),
 					      DOMAIN_FILE(arg), buf, size));
 	return len < 0 ? 0 : (size_t)len;
@@ -236,6 +238,7 @@ static long store_domain(void *arg, const char *text, size_t len)
 {
 	int err;
 
+	debug_assert(DOMAIN_CPU(arg) < arch_nr_cpus && DOMAIN_LEVEL(arg) < SCHED_DOMAINS_MAX);
 	with_irqs_off(err = sched_domain_write(machine, DOMAIN_CPU(arg), DOMAIN_LEVEL(arg),
 					       DOMAIN_FILE(arg), text, len));
 	return err < 0 ? err : (long)len;
@@ -255,6 +258,7 @@ static int add_domain(unsigned cpu, unsigned level)
 	char name[80];
 	int err = 0;
 
+	debug_assert(cpu < arch_nr_cpus && level < SCHED_DOMAINS_MAX);
 	for (unsigned i = 0; !err && (file = sched_domain_file(i)); i++) {
 		snprintf(name, sizeof(name), "sched/domains/cpu%u/domain%u/%s", cpu, level,
 			 file->name);

@@ -25,6 +25,7 @@ static struct cpumask cpus_like(unsigned of, same_fn same)
 	struct cpumask online = online_cpus(), m = cpumask_none();
 	unsigned cpu;
 
+	debug_assert(of < arch_nr_cpus);
 	for_each_cpu(cpu, &online)
 		if (same(&arch_cpus[cpu], &arch_cpus[of]))
 			cpumask_set(&m, cpu);
@@ -126,6 +127,7 @@ static size_t show_map(void *arg, char *buf, size_t size)
 {
 	struct cpumask m = cpus_like(ARG_CPU(arg), maps[ARG_INDEX(arg)].same);
 
+	debug_assert(ARG_INDEX(arg) < ARRAY_SIZE(maps));
 	return print_mask(&m, ARG_KIND(arg), buf, size);
 }
 
@@ -141,6 +143,7 @@ static size_t show_id(void *arg, char *buf, size_t size)
 	const u32 ids[NR_IDS] = { arch_cpus[cpu].package, 0, cpumask_first(&core),
 				  arch_core_id(cpu) };
 
+	debug_assert(cpu < arch_nr_cpus && ARG_INDEX(arg) < NR_IDS);
 	return (size_t)snprintf(buf, size, "%u\n", ids[ARG_INDEX(arg)]);
 }
 
@@ -173,6 +176,7 @@ static unsigned cache_id(const struct arch_cache *c, unsigned cpu)
 {
 	unsigned id = 0, other, before;
 
+	debug_assert(cpu < arch_nr_cpus);
 	for (other = 0; other < arch_nr_cpus && !arch_cache_shared(c, cpu, other); other++) {
 		for (before = 0; before < other && !arch_cache_shared(c, before, other);)
 			before++;
@@ -186,6 +190,7 @@ static size_t show_cache(void *arg, char *buf, size_t size)
 	struct arch_cache c = { 0 };
 	struct cpumask m;
 
+	debug_assert(ARG_KIND(arg) < NR_CACHE_FILES);
 	arch_cache(ARG_INDEX(arg), &c);
 	m = sharers(&c, ARG_CPU(arg));
 	const unsigned numbers[NR_CACHE_FILES] = {
@@ -321,6 +326,7 @@ static struct dentry *presence[MAX_CPUS][4];
 
 void sysfs_show_cpu(unsigned cpu, bool online)
 {
+	debug_assert(cpu < arch_nr_cpus);
 	for (unsigned i = 0; i < ARRAY_SIZE(presence[cpu]); i++)
 		if (presence[cpu][i])
 			pseudo_show(presence[cpu][i], online);
@@ -339,6 +345,7 @@ static void __printf(3, 4) add(show_fn show, void *arg, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(name, sizeof(name), format, args);
 	va_end(args);
+	debug_assert(strlen(name) + 1 < sizeof(name));
 	err = sysfs_add(&(struct pseudo_file){
 		.name = name,
 		.mode = 0444,

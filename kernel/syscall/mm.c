@@ -87,6 +87,8 @@ static long for_each_part(struct mm *mm, u64 start, u64 end, part_fn *fn)
 
 static long drop_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
+	assert_mm_held(mm);
+	debug_assert(v->start <= start && end <= v->end);
 	(void)v;
 	mm_zap(mm, start, end);
 	return 0;
@@ -95,11 +97,14 @@ static long drop_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
 /* Nobody else must need them. */
 static long free_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
+	assert_mm_held(mm);
+	debug_assert(v->start <= start && end <= v->end);
 	return v->file ? -EINVAL : drop_pages(mm, v, start, end);
 }
 
 static long fill_pages(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
+	debug_assert(v->start <= start && end <= v->end);
 	(void)v;
 	mm_populate(mm, start, end);
 	return 0;
@@ -112,6 +117,8 @@ static long fault_pages(struct mm *mm, struct vma *v, u64 start, u64 end, unsign
 				       [FAULT_OOM] = -ENOMEM };
 	enum fault f = v->prot ? FAULT_OK : FAULT_ACCERR;
 
+	assert_mm_held(mm);
+	debug_assert(v->start <= start && end <= v->end);
 	for (; f == FAULT_OK && start < end; start += PAGE_SIZE) {
 		cond_resched();
 		f = mm_fault(mm, start, access);
@@ -132,6 +139,8 @@ static long fault_to_write(struct mm *mm, struct vma *v, u64 start, u64 end)
 /* To cut a hole into a file, which no file here can have. */
 static long cut_hole(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
+	assert_mm_held(mm);
+	debug_assert(v->start <= start && end <= v->end);
 	(void)mm, (void)start, (void)end;
 	if (!v->file)
 		return -EINVAL;

@@ -70,6 +70,7 @@ static long sleep_once(struct poll_item *items, unsigned nr, struct poll_table *
 	pt->nr = 0;
 	waitq_prepare(&nothing, &self, TASK_INTERRUPTIBLE);
 	ret = scan(items, nr, pt);
+	debug_assert(pt->nr <= pt->max);
 	if (!ret && pt->full)
 		ret = -ENOMEM;
 	else if (!ret && signal_pending())

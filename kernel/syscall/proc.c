@@ -456,6 +456,7 @@ static long swap_limit(struct proc *p, unsigned kind, const struct rlimit *new, 
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 	long err = 0;
 
+	debug_assert(kind < NR_RLIMITS);
 	*old = p->rlimit[kind];
 	if (new &&new->max > old->max && !capable(CAP_SYS_RESOURCE))
 		err = -EPERM;

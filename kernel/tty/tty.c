@@ -42,6 +42,7 @@ void tty_receive(const char *s, size_t n)
 	struct tty *t = &console;
 	unsigned long flags = spin_lock_irqsave(&t->raw_lock);
 
+	debug_assert(arch_in_irq());
 	for (size_t i = 0; i < n && t->raw_head - t->raw_tail < RAW_SIZE; i++)
 		t->raw[t->raw_head++ % RAW_SIZE] = s[i];
 	spin_unlock_irqrestore(&t->raw_lock, flags);
@@ -53,6 +54,7 @@ static size_t take_raw(struct tty *t, char *buf, size_t size)
 	unsigned long flags = spin_lock_irqsave(&t->raw_lock);
 	size_t n = 0;
 
+	debug_assert(t->raw_head - t->raw_tail <= RAW_SIZE);
 	while (n < size && t->raw_tail != t->raw_head)
 		buf[n++] = t->raw[t->raw_tail++ % RAW_SIZE];
 	spin_unlock_irqrestore(&t->raw_lock, flags);
@@ -162,6 +164,7 @@ void tty_leave_session(struct proc *leader)
 {
 	struct tty *t = leader->tty;
 
+	debug_assert(leader->pid == leader->sid);
 	if (!t)
 		return;
 	mutex_lock(&t->lock);
@@ -289,6 +292,7 @@ static long tty_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 	ret = wait_until_readable(t, n, !(f->flags & O_NONBLOCK));
 	if (!ret)
 		ret = (long)ldisc_take(t, buf, n);
+	debug_assert(ret <= (long)n);
 	mutex_unlock(&t->lock);
 	return ret > 0 && arch_copy_to_user(user_buf, buf, (size_t)ret) ? -EFAULT : ret;
 }
