@@ -264,6 +264,13 @@ static pid_t start(void (*body)(void), const char *name)
 	return pid;
 }
 
+static void begin_to_measure(void)
+{
+	start_run_ns = read_run_ns() - used_ns();
+	start_idle_ns = read_idle_ns();
+	start_ns = now_ns();
+}
+
 void storm_begin(int seed)
 {
 	char path[] = "/tmp/swapstorm-XXXXXX";
@@ -275,9 +282,9 @@ void storm_begin(int seed)
 	nr_cpus = cpu_count(&all_cpus);
 	seed_random((uint64_t)seed);
 	fflush(stdout);
-	start_run_ns = read_run_ns() - used_ns();
-	start_idle_ns = read_idle_ns();
-	start_ns = now_ns();
+	nr_tasks = 0;
+	if (!start_ns)
+		begin_to_measure();
 	for (int i = 0; i < 2 * nr_cpus && i < MAX_TASKS; i++)
 		shared->hogs[shared->nr_hogs++] = start(hog, "hog");
 	for (int i = 0; i < 2 * nr_cpus; i++)
@@ -309,4 +316,6 @@ void storm_end(struct storm_result *r)
 		.run_ns = read_run_ns() - start_run_ns,
 		.used_ns = used_ns(),
 	};
+	munmap(shared, sizeof(*shared));
+	close(shared_fd);
 }

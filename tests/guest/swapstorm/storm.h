@@ -13,11 +13,15 @@
 struct storm_result {
 	int started, reported;				    /* tasks */
 	uint64_t hog_wait_ns, sleeper_wait_ns, new_wait_ns; /* the longest */
-	uint64_t elapsed_ns, run_ns, idle_ns;		    /* of all CPUs together */
-	uint64_t used_ns;				    /* by the tasks, by their own clocks */
+	/* since the first storm began: of all CPUs together, and by the tasks' own clocks */
+	uint64_t elapsed_ns, run_ns, idle_ns;
+	uint64_t used_ns;
 };
 
-/* Start it on all CPUs; from then on what is random is a function of @seed. */
+/*
+ * Start it on all CPUs; from then on what is random is a function of @seed. It may be started again
+ * when it has ended.
+ */
 void storm_begin(int seed);
 /* Stop it, wait for every task, fill in @result. */
 void storm_end(struct storm_result *result);
