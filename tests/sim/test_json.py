@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """--json: every command that prints a result has it, or a reason; one object of one form, and nothing else on stdout.
 
-Commands that boot the machine are tested in tests/e2e/test_stat.py.
+A command that reads files or simulates is tried with its own examples, which its module has. Commands that boot the
+machine are tested in tests/e2e/test_stat.py.
 """
 
 import json
@@ -29,14 +30,17 @@ from fairground.words import COMMANDS, read
 
 NO_OBJECT = {name: read(name)[0].no_object for name in COMMANDS if read(name)[0].no_object}
 
-KERNEL = {"run", "trace", "bench", "bench-smp", "profile", "repeat", "agreement", "fidelity", "first-difference"}
-# command -> its words, and what its head says: of a trace of the simulator, of Linux, of several policies
+BOOTS = {name for name in COMMANDS if "image" in read(name)[0].built.split()}
+# The files that examples of commands name -> their policy, and the simulator's option that writes them.
+FILES = {"hack.dat": ("cfs", "--trace"), "cfs.dat": ("cfs", "--trace"), "eevdf.dat": ("eevdf", "--trace"),
+         "run.json": ("cfs", "--decisions"), "quota.json": ("cfs", "--decisions")}
+EXAMPLES = [f"{name} {words}" for name in COMMANDS if name not in BOOTS and name not in NO_OBJECT
+            for words, _ in read(name)[0].examples]
+# More: command -> its words, and what its head says: of a trace of the simulator, of Linux, of several policies
 CASES = {
-    "latency": ("latency {dat}", "cfs"), "timehist": ("timehist {dat}", "cfs"), "map": (f"map {LINUX}", None),
-    "timehist --summary": ("timehist {dat} --summary", "cfs"), "stat": ("stat {dat} --per-thread", "cfs"),
+    "map": (f"map {LINUX}", None), "stat": ("stat {dat} --per-thread", "cfs"),
     "graph": ("graph share {dat} -o {to}/x.svg", "cfs"), "graph of two": ("graph lag {json} {other} -o {to}/x.svg",
                                                                            "cfs,eevdf"),
-    "convert": ("convert {dat} -o {to}/x.csv", "cfs"), "report": ("report {to}/x.html {dat} --no-viewer", "cfs"),
     "compare": ("compare cfs,bore 'hogs:n=3' --seeds 1..3 --time 20ms", "cfs,bore"),
     "scenarios": ("scenarios F-03 --scheds cfs", "cfs"), "experiment": ("experiment", None),
     "experiments": ("experiments x10-boost-groups --hosts simulator --seconds 1 --out {to}/all", None),
@@ -58,24 +62,41 @@ def places(tmp_path_factory):
              "to": to}
     for sched, out, option in (("cfs", "dat", "--trace"), ("cfs", "json", "--decisions"),
                                ("eevdf", "other", "--decisions")):
-        subprocess.run([f"{BUILD}/schedsim", "--sched", sched, "--cpus", "2", "--time", "40ms", option, found[out],
-                        "hogs:n=3"], check=True, capture_output=True)
+        simulate(sched, option, found[out])
     found["grid"].write_text(GRID)
     return found
 
 
-def command(words, places):
-    return subprocess.run([PYTHON, "-m", "fairground", "--build", BUILD, *shlex.split(words.format(**places))],
-                          capture_output=True, text=True, check=False, cwd=ROOT,
+def simulate(sched, option, out):
+    subprocess.run([f"{BUILD}/schedsim", "--sched", sched, "--cpus", "2", "--time", "40ms", option, out, "hogs:n=10"],
+                   check=True, capture_output=True)
+
+
+def command(words, places, cwd=ROOT):
+    return subprocess.run([PYTHON, "-m", "fairground", "--build", os.path.abspath(BUILD),
+                           *shlex.split(words.format(**places))], capture_output=True, text=True, check=False, cwd=cwd,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "tools")})
 
 
 def test_every_command_has_it_or_a_reason():
-    assert {*KERNEL, *(name.split()[0] for name in CASES), *NO_OBJECT} == set(COMMANDS)
+    assert {*BOOTS, *(words.split()[0] for words in EXAMPLES), *NO_OBJECT} == set(COMMANDS)
     assert all(len(reason) > 10 for reason in NO_OBJECT.values())
     for path, sub in parsers(make_parser()):
         for leaf in leaves(sub) if path in COMMANDS and path not in NO_OBJECT else ():
             assert "--json" in leaf.format_usage(), path
+
+
+@pytest.mark.parametrize("words", EXAMPLES)
+def test_the_examples_of_a_command_have_it(words, tmp_path):
+    used = [name for name in FILES if name in words.split()]
+    for name in used:
+        simulate(*FILES[name], tmp_path / name)
+    done = command(words + " --json", {}, tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert list(found)[:6] == [*HEAD, "command"] and list(found)[-1] == "rows"
+    assert found["rows"] and all(isinstance(row, dict) for row in found["rows"])
+    assert not used or found["sched"] == ",".join(dict.fromkeys(FILES[name][0] for name in used))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -88,7 +109,8 @@ def test_one_object_of_one_form(name, places):
     found = json.loads(done.stdout)
     assert list(found)[:6] == [*HEAD, "command"] and list(found)[-1] == "rows"
     assert found["sched"] == sched and found["rows"] and all(isinstance(row, dict) for row in found["rows"])
-    assert found["command"].endswith(" --json") and f"fairground --build {BUILD} {words.split()[0]}" in found["command"]
+    program = f"fairground --build {os.path.abspath(BUILD)} {words.split()[0]}"
+    assert found["command"].endswith(" --json") and program in found["command"]
     if sched == "cfs" and name != "scenarios":
         assert (found["hz"], found["seed"]) == (250, 1) and found["commit"]
 

@@ -23,7 +23,7 @@ from ..pictures.style import texts_as_they_are
 from ..words import Command
 
 COMMAND = Command("compare", machine=True, built="sim", examples=(
-    ("cfs,eevdf pipes --seeds 1..20", "twenty runs of each, and tests of the differences"),
+    ("cfs,eevdf pipes --seeds 1..20 --time 50ms", "twenty short runs of each, and tests of the differences"),
 ))
 
 EXAMPLES = ROOT / "examples"
