@@ -104,6 +104,7 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	const struct sched_class *old_class = t->class,
 				 *class = class_of_policy(rq->s, req->policy);
 	int old_prio = t->prio, prio = class->params.prio(req);
+	bool same_prio = prio == old_prio && class == old_class;
 	struct change c;
 
 	debug_assert_locked(rq);
@@ -111,7 +112,7 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 		set_fair_values(t, class, req);
 		return;
 	}
-	if (prio == old_prio)
+	if (same_prio)
 		move = 0;
 	c = change_begin(rq, t, move);
 	if (old_class == class)
@@ -122,7 +123,7 @@ static void change_attr(struct rq *rq, struct task *t, const struct sched_attr_r
 	change_end(rq, t, c, move | (old_prio < prio ? ENQUEUE_HEAD : 0));
 	clamp_request(rq, t, req);
 	observe_change(rq, t);
-	if (!c.queued || prio == old_prio)
+	if (!c.queued || same_prio)
 		return;
 	if (old_class == class)
 		retune(rq, t, old_prio);

@@ -87,10 +87,46 @@ static void a_task_that_asks_for_what_it_has_keeps_its_turn_and_ends_it(void **s
 	}
 }
 
+#define FIFO_PRIORITY 10
+
+static int prio_of_the_fifo_task(const struct sched_attr_req *req)
+{
+	(void)req;
+	return MAX_RT_PRIO - 1 - FIFO_PRIORITY;
+}
+
+/* Priorities of two classes may be equal numbers: the class counts first. */
+static void a_task_of_an_equal_priority_in_another_class_is_compared(void **state)
+{
+	const struct sched_attr_req fifo = { .policy = SCHED_FIFO, .rt_priority = FIFO_PRIORITY };
+	const struct sched_attr_req normal = { .policy = SCHED_NORMAL };
+	struct machine *m = machine_new(1, 1000);
+	struct task *first, *second;
+
+	(void)state;
+	m->s->class_copy[CLASS_fair].params.prio = prio_of_the_fifo_task;
+	first = spawn_nice(m, "first", 0);
+	second = spawn_nice(m, "second", 0);
+	settle(m);
+	assert_ptr_equal(running(m, 0), first);
+	assert_int_equal(sched_set_attr(m->s, second, &fifo), 0);
+	assert_int_equal(sched_task_prio(first), sched_task_prio(second));
+	settle(m);
+	assert_ptr_equal(running(m, 0), second);
+	assert_int_equal(sched_set_attr(m->s, first, &fifo), 0);
+	settle(m);
+	assert_ptr_equal(running(m, 0), second);
+	assert_int_equal(sched_set_attr(m->s, second, &normal), 0);
+	settle(m);
+	assert_ptr_equal(running(m, 0), first);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_task_that_asks_for_what_it_has_keeps_its_turn_and_ends_it),
+		cmocka_unit_test(a_task_of_an_equal_priority_in_another_class_is_compared),
 	};
 
 	return cmocka_run_group_tests_name("attr", tests, NULL, NULL);
