@@ -13,8 +13,10 @@ seam: $(call KOBJ,$(SCHED_C) $(LIB_C)) # check that the scheduler asks its host 
 types: ## type-check the Python of tools/ and tests/model/ (mypy)
 	$(Q)$(PYTHON) -m mypy
 
-docs: image sim ## rewrite the pages made from the .def files, and what the sessions in all pages print
+generated: ## rewrite the pages that are made from the .def files: a second, and nothing is built
 	$(Q)$(PYTHON_TOOL) tools/scripts/gendocs.py
+
+docs: image sim generated ## rewrite these, and what the sessions in all pages print: six minutes
 	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/docblocks.py
 
 hooks: ## let git check each commit and its message before it is made

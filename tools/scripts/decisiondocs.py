@@ -126,7 +126,7 @@ def _types(fields: Sequence[Field]) -> str:
 
 PAGE = """# Decisions as data
 <!-- Made from {sources} by tools/scripts/decisiondocs.py;
-change that and run `make docs`. -->
+change that and run `make generated`. -->
 
 The scheduler can say why each pick, preemption, end of a turn, placement and balancing pass went as it did. Each record
 of a decision has the rule that decided and the numbers of all entities that the policy compared. It is off by default,

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import decisiondocs
 import usage
 
-NOTE = "<!-- Made from {source} by tools/scripts/gendocs.py; change that and run `make docs`. -->\n"
+NOTE = "<!-- Made from {source} by tools/scripts/gendocs.py; change that and run `make generated`. -->\n"
 TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|/\*.*?\*/|[(),]|[^"(),/]+|/', re.DOTALL)
 
 
@@ -128,7 +128,7 @@ def stale() -> Iterator[str]:
     for path, make in PAGES.items():
         file = pathlib.Path(path)
         if not file.exists() or file.read_text(encoding="utf-8") != make():
-            yield f"{path}:1: not what its .def file says; run make docs"
+            yield f"{path}:1: not what its .def file says; run make generated"
 
 
 def main() -> None:
