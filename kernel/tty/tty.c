@@ -324,12 +324,16 @@ static long tty_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
 static unsigned tty_poll(struct file *f, struct poll_table *pt)
 {
 	struct tty *t = f->private;
-	bool one = tty_local(t, ICANON) || t->termios.cc[VTIME];
-	u32 wanted = one ? 1 : max((u32)t->termios.cc[VMIN], 1u);
-	unsigned events = t->stopped ? 0 : POLLOUT | POLLWRNORM;
+	unsigned events = 0;
 
 	poll_wait(&t->readers, pt);
 	poll_wait(&t->writers, pt);
+
+	bool one = tty_local(t, ICANON) || t->termios.cc[VTIME];
+	u32 wanted = one ? 1 : max((u32)t->termios.cc[VMIN], 1u);
+
+	if (!READ_ONCE(t->stopped))
+		events |= POLLOUT | POLLWRNORM;
 	if (ldisc_available(t) >= wanted || input_has_ended())
 		events |= POLLIN | POLLRDNORM;
 	return events;
