@@ -227,7 +227,8 @@ static bool raw_complete(const struct tty *t, size_t n, struct raw_wait *w)
 	if (!vmin && !w->deadline_ns)
 		w->deadline_ns = clock_ns() + time_ns;
 	if (vmin && time_ns && have != w->have)
-		w->deadline_ns = clock_ns() + time_ns; /* between characters, after the first */
+		/* Between characters, after the first; another reader may have taken it. */
+		w->deadline_ns = have ? clock_ns() + time_ns : 0;
 	w->have = have;
 	return false;
 }
@@ -261,21 +262,33 @@ static bool input_has_ended(void)
 	return !cmdline_get("interactive");
 }
 
+/* What -EAGAIN and an expired time mean: bytes fewer than VMIN are better than none. */
+static bool takes_fewer(const struct tty *t)
+{
+	debug_assert(mutex_is_held(&t->lock));
+	return !tty_local(t, ICANON) && ldisc_pending(t);
+}
+
 static long wait_until_readable(struct tty *t, size_t n, bool block)
 {
 	struct raw_wait w = { 0 };
-	long ret = 0;
+	long ret;
 
 	debug_assert(mutex_is_held(&t->lock));
-	while (!ret) {
+	for (;;) {
 		ret = check_background(t, SIGTTIN);
 		if (ret || (tty_local(t, ICANON) ? ldisc_available(t) > 0 : raw_complete(t, n, &w)))
-			break;
+			return ret;
 		if (input_has_ended())
-			break;
-		ret = block ? wait_for_input(t, tty_local(t, ICANON) ? 0 : w.deadline_ns) : -EAGAIN;
+			return 0;
+		if (!block)
+			return takes_fewer(t) ? 0 : -EAGAIN;
+		ret = wait_for_input(t, tty_local(t, ICANON) ? 0 : w.deadline_ns);
+		if (ret == -ETIMEDOUT && (takes_fewer(t) || !t->termios.cc[VMIN]))
+			return 0;
+		if (ret && ret != -ETIMEDOUT)
+			return ret;
 	}
-	return ret == -ETIMEDOUT ? 0 : ret;
 }
 
 static long tty_read(struct file *f, void *user_buf, size_t n, u64 *pos)
