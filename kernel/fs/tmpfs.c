@@ -377,7 +377,6 @@ static u64 tmpfs_map_page(struct file *f, u64 offset)
 	bool room = has_pages(i->sb);
 	u64 pa;
 
-	debug_assert(offset % PAGE_SIZE == 0);
 	spin_lock(&c->lock);
 	pa = offset < i->size ? make_page_locked(i, offset >> PAGE_SHIFT, room) : 0;
 	spin_unlock(&c->lock);

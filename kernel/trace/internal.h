@@ -36,7 +36,7 @@ static inline bool pids_have(const u64 *pids, int pid)
 
 static inline void pids_add(u64 *pids, int pid)
 {
-	debug_assert(pid > 0 && pid < PID_MAX);
+	debug_assert(pid >= 0 && pid < PID_MAX);
 	__atomic_fetch_or(&pids[pid / 64], BIT(pid % 64), __ATOMIC_RELAXED);
 }
 

@@ -305,7 +305,6 @@ static u64 perf_map_page(struct file *f, u64 offset)
 	struct perf_ring *ring = ring_of(f->private);
 	u64 pa = ring ? perf_ring_page(ring, offset / PAGE_SIZE) : 0;
 
-	debug_assert(offset % PAGE_SIZE == 0);
 	if (pa)
 		page_get(pa);
 	perf_ring_put(ring);
