@@ -69,6 +69,7 @@ struct rq {
 
 	/* written by this CPU only */
 	bool yield; /* the running task called sched_yield(): taken at the next switch */
+	u32 taken_last; /* urgent_target()'s choice, when last it had one */
 
 	/* balancing; guarded by: lock unless said */
 	struct domain *domains;	  /* bottom-up; NULL if it is alone, or out of service */

@@ -287,7 +287,7 @@ static bool dl_preempts(struct rq *rq, struct task *woken, unsigned flags)
 	if (curr->throttled || time_before(d->deadline, curr->deadline))
 		return true;
 	class_because(rq, REASON_pushed_next);
-	return dl_find_later_cpu(rq, woken, d->deadline, rq->cpu) >= 0;
+	return dl_is_later_elsewhere(rq, woken);
 }
 
 /* --- what happens to a CPU ---------------------------------------------------------- */

@@ -180,11 +180,8 @@ static inline bool dl_timer_comes(const struct rq *rq, u64 when)
 
 /* --- other CPUs (dl_smp.c) ---------------------------------------------------- */
 
-/*
- * The CPU, of those @t may use, whose work is the least urgent, if that is less urgent than a task
- * with @deadline; else -1. Of several it is @rq's, else the nearest to it, @cpu if none is nearer.
- */
-int dl_find_later_cpu(struct rq *rq, const struct task *t, u64 deadline, unsigned cpu);
+/* Does some CPU that @t of @rq, locked, may use run something less urgent than @t? */
+bool dl_is_later_elsewhere(struct rq *rq, struct task *t);
 /* Something came to what is ready on @rq, locked, or left: renew what others go by. */
 void dl_update(struct rq *rq);
 /* @rq turned to something less urgent by other means than a switch, which would have pulled. */

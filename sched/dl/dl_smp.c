@@ -58,7 +58,10 @@ static bool less_urgent(const struct urgency *a, const struct urgency *b)
 	return a->rank == CLASS_dl && time_before(b->deadline, a->deadline);
 }
 
-/* The CPUs with the least urgent work, for @t of CPU @from; none if nothing is less urgent. */
+/*
+ * The CPUs with the least urgent work, for @t of CPU @from; none if nothing is less urgent. All
+ * without a deadline task are alike, whether they idle or not: that is Linux's rule.
+ */
 static struct cpumask latest_cpus(struct sched *s, const struct task *t, unsigned from,
 				  u64 deadline)
 {
@@ -69,6 +72,8 @@ static struct cpumask latest_cpus(struct sched *s, const struct task *t, unsigne
 	for_each_cpu(cpu, &usable) {
 		struct urgency u = cpu_urgency(cpu_rq(s, cpu));
 
+		if (u.rank > CLASS_dl)
+			u.rank = NR_CLASSES;
 		if (less_urgent(&u, &least)) {
 			least = u;
 			latest = cpumask_of(cpu);
@@ -79,24 +84,19 @@ static struct cpumask latest_cpus(struct sched *s, const struct task *t, unsigne
 	return latest;
 }
 
-int dl_find_later_cpu(struct rq *rq, const struct task *t, u64 deadline, unsigned cpu)
+bool dl_is_later_elsewhere(struct rq *rq, struct task *t)
+{
+	struct cpumask latest = latest_cpus(rq->s, t, rq->cpu, dl_part(t)->deadline);
+
+	debug_assert_locked(rq);
+	return !cpumask_empty(&latest);
+}
+
+static int find_later_cpu(struct rq *rq, const struct task *t, u64 deadline, unsigned cpu)
 {
 	struct cpumask latest = latest_cpus(rq->s, t, rq->cpu, deadline);
-	struct domain *sd;
 
-	if (cpumask_empty(&latest))
-		return -1;
-	if (cpumask_test(&latest, rq->cpu))
-		return (int)rq->cpu;
-	for_each_domain(sd, rq) {
-		struct cpumask near = cpumask_and(&latest, &sd->span->cpus);
-
-		if (!cpumask_empty(&near)) {
-			latest = near;
-			break;
-		}
-	}
-	return (int)(cpumask_test(&latest, cpu) ? cpu : cpumask_first(&latest));
+	return urgent_target(rq, &latest, cpu);
 }
 
 /* Has @cpu a task that waits, and could run on @rq? */
@@ -128,7 +128,7 @@ unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 	debug_assert_locked(rq);
 	if (unlikely(!rq->online)) {
 		class_because(rq, REASON_cpu_leaves);
-		later = dl_find_later_cpu(rq, t, deadline, cpu);
+		later = find_later_cpu(rq, t, deadline, cpu);
 		return later < 0 ? any_allowed_cpu(rq->s, t) : (unsigned)later;
 	}
 	if (!task_allowed(t, t->cpu)) {
@@ -142,7 +142,7 @@ unsigned dl_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 		class_because(rq, REASON_displaces);
 		return t->cpu;
 	}
-	later = dl_find_later_cpu(rq, t, deadline, cpu);
+	later = find_later_cpu(rq, t, deadline, cpu);
 	class_because(rq, later < 0 ? REASON_none_less_urgent : REASON_least_urgent_there);
 	return later < 0 ? t->cpu : (unsigned)later;
 }
@@ -177,7 +177,7 @@ bool dl_push_replenished(struct rq *rq, struct task *t)
 	if (!READ_ONCE(rq->s->fair_policy)->moves_new_budgets || task_running(rq, t) ||
 	    t->nr_allowed == 1 || rq->curr->class->rank == CLASS_dl)
 		return false;
-	to = dl_find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu);
+	to = find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu);
 	if (to < 0 || (unsigned)to == rq->cpu)
 		return false;
 	trace_class_move(rq, t, ACT_push, (unsigned)to);
@@ -195,7 +195,7 @@ void dl_push(struct rq *rq)
 	if (!dl_of(rq)->nr_movable)
 		return;
 	t = first_movable(rq, CPU_MAX);
-	to = t ? dl_find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu) : -1;
+	to = t ? find_later_cpu(rq, t, dl_part(t)->deadline, rq->cpu) : -1;
 	if (to < 0 || (unsigned)to == rq->cpu)
 		return;
 	trace_class_move(rq, t, ACT_push, (unsigned)to);

@@ -324,11 +324,11 @@ static bool rt_preempts(struct rq *rq, struct task *woken, unsigned flags)
 	(void)flags;
 	if (woken->prio < curr->prio)
 		return true;
-	if (rt_find_lowest_cpu(rq, woken, rq->cpu) >= 0) {
+	if (rt_is_lower_elsewhere(rq, woken)) {
 		class_because(rq, REASON_pushed_next);
 		return true;
 	}
-	if (woken->prio > curr->prio || rt_find_lowest_cpu(rq, curr, rq->cpu) < 0)
+	if (woken->prio > curr->prio || !rt_is_lower_elsewhere(rq, curr))
 		return false;
 	class_because(rq, REASON_makes_room);
 	requeue(rq, woken, true);

@@ -84,11 +84,8 @@ void rt_account(struct rq *rq, u64 delta_ns);
 
 /* --- other CPUs (rt_smp.c) ------------------------------------------------- */
 
-/*
- * A CPU that runs the least urgent work of those that @t may use, if that is less urgent than @t;
- * else -1. Of several the own one of @rq, else the nearest to it, @cpu if that is as near as any.
- */
-int rt_find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu);
+/* Does some CPU that @t of @rq, locked, may use run something less urgent than @t? */
+bool rt_is_lower_elsewhere(struct rq *rq, const struct task *t);
 /* @rq turned to something less urgent by other means than a switch, which would have pulled. */
 void rt_ask_others_to_push(struct rq *rq);
 /* Operations of the class. */

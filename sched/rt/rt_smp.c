@@ -46,24 +46,19 @@ static struct cpumask lowest_cpus(struct sched *s, const struct task *t, unsigne
 	return lowest;
 }
 
-int rt_find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu)
+bool rt_is_lower_elsewhere(struct rq *rq, const struct task *t)
 {
 	struct cpumask lowest = lowest_cpus(rq->s, t, rq->cpu);
-	struct domain *sd;
 
-	if (cpumask_empty(&lowest))
-		return -1;
-	if (cpumask_test(&lowest, rq->cpu))
-		return (int)rq->cpu;
-	for_each_domain(sd, rq) {
-		struct cpumask near = cpumask_and(&lowest, &sd->span->cpus);
+	rq_assert_locked(rq);
+	return !cpumask_empty(&lowest);
+}
 
-		if (!cpumask_empty(&near)) {
-			lowest = near;
-			break;
-		}
-	}
-	return (int)(cpumask_test(&lowest, cpu) ? cpu : cpumask_first(&lowest));
+static int find_lowest_cpu(struct rq *rq, const struct task *t, unsigned cpu)
+{
+	struct cpumask lowest = lowest_cpus(rq->s, t, rq->cpu);
+
+	return urgent_target(rq, &lowest, cpu);
 }
 
 void rt_ask_others_to_push(struct rq *rq)
@@ -84,7 +79,7 @@ unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 	debug_assert_locked(rq);
 	if (unlikely(!rq->online)) {
 		class_because(rq, REASON_cpu_leaves);
-		lowest = rt_find_lowest_cpu(rq, t, cpu);
+		lowest = find_lowest_cpu(rq, t, cpu);
 		return lowest < 0 ? any_allowed_cpu(rq->s, t) : (unsigned)lowest;
 	}
 	if (!task_allowed(t, t->cpu)) {
@@ -98,7 +93,7 @@ unsigned rt_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned rea
 		class_because(rq, REASON_displaces);
 		return t->cpu;
 	}
-	lowest = rt_find_lowest_cpu(rq, t, cpu);
+	lowest = find_lowest_cpu(rq, t, cpu);
 	class_because(rq, lowest < 0 ? REASON_none_less_urgent : REASON_least_urgent_there);
 	return lowest < 0 ? t->cpu : (unsigned)lowest;
 }
@@ -134,7 +129,7 @@ void rt_push(struct rq *rq)
 	if (rt->throttled || !rt->nr_movable)
 		return;
 	t = first_movable(rq, CPU_MAX);
-	to = t ? rt_find_lowest_cpu(rq, t, rq->cpu) : -1;
+	to = t ? find_lowest_cpu(rq, t, rq->cpu) : -1;
 	if (to < 0)
 		return;
 	trace_class_move(rq, t, ACT_push, (unsigned)to);

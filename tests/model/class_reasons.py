@@ -26,14 +26,33 @@ def is_flat(header: dict[str, Any], cpus: int) -> bool:
                 or re.match(rf"1 threads, cores to {cpus}, caches to {cpus}$", topology))
 
 
-def nearest(d: ClassDecision, may: list[int], flat: bool) -> list[int]:
-    """Of the CPUs that the subject @may go to: its own, else the waker's, else the first, where all are as near."""
-    if d.cpu in may:
-        return [d.cpu]
-    if not flat:
-        return may
-    waker = [cpu.of_cpu for cpu in d.cpus if cpu.flags & WAKER and cpu.of_cpu in may]
-    return waker or [min(may)] if may else []
+class Turns:
+    """Of several CPUs that are as good for a task, the one that is right."""
+
+    def __init__(self, flat: bool) -> None:
+        """@flat: each CPU is as near as any other."""
+        self.flat = flat
+        self.last: dict[int, int] = {}  # CPU that looked for another -> which it took in turn
+
+    def nearest(self, d: ClassDecision, may: list[int]) -> list[int]:
+        """Of the CPUs that the subject @may go to: its own, else that which looks, else the next in turn. All if they
+        are not as near, or if nothing is known of the turns: a recording begins at any time."""
+        if d.cpu in may:
+            return [d.cpu]
+        if not self.flat or not may:
+            return may
+        waker = next((cpu.of_cpu for cpu in d.cpus if cpu.flags & WAKER), d.cpu)
+        if waker in may:
+            return [waker]
+        last = self.last.get(waker)
+        self.last[waker] = d.to
+        if last is None:
+            return may
+        return [min((cpu for cpu in may if cpu > last), default=min(may))]
+
+    def forget(self) -> None:
+        """Some choice was not seen."""
+        self.last.clear()
 
 
 def row_of(d: ClassDecision) -> Task | None:

@@ -71,11 +71,11 @@ class RealTime:
     """Judges the real-time class of one CPU: the model queue, its places and its throttling."""
 
     def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int,
-                 flat: bool, prompt: bool) -> None:
-        """@nr_cpus: of the machine, those that left included; 0: none ever leaves. @flat: each is as near as any.
+                 turns: class_reasons.Turns, prompt: bool) -> None:
+        """@nr_cpus: of the machine, those that left included; 0: none ever leaves. @turns: of the machine.
         @prompt: a CPU that was asked for a switch makes it before its next tick.
         """
-        self.nr_cpus, self.flat, self.prompt = nr_cpus, flat, prompt
+        self.nr_cpus, self.turns, self.prompt = nr_cpus, turns, prompt
         self.over = 0  # the task whose turn ended at a tick, until the next pick; 0: none
         self.model: list[tuple[int, int]] | None = None  # (priority, pid), the first first
         self.throttled = False
@@ -208,7 +208,7 @@ class RealTime:
         return "it is not queued"
 
     def push(self, d: ClassDecision, _: object) -> Verdict:
-        may = class_reasons.nearest(d, best_cpus(d.prio, d.cpus), self.flat)
+        may = self.turns.nearest(d, best_cpus(d.prio, d.cpus))
         if d.to not in may:
             return f"of the CPUs with the least urgent work {names(may)} is right"
         return self.movable(d, 2)
@@ -227,7 +227,7 @@ class RealTime:
             return "it may not run there"
         may = best_cpus(d.prio, d.cpus)
         if d.rule == "least_urgent_there":
-            near = class_reasons.nearest(d, may, self.flat)
+            near = self.turns.nearest(d, may)
             return RIGHT if d.to in near else f"of the CPUs with the least urgent work {names(near)} is right"
         if d.rule == "none_less_urgent" and may:
             return f"the work of CPUs {names(may)} is less urgent"
@@ -288,9 +288,8 @@ class Server:
 class Deadline:
     """Judges the deadline class."""
 
-    def __init__(self, flat: bool) -> None:
-        """@flat: each CPU is as near as any other."""
-        self.flat = flat
+    def __init__(self, turns: class_reasons.Turns) -> None:
+        self.turns = turns
 
     def judge(self, d: ClassDecision) -> Verdict:
         row = subject(d)
@@ -364,10 +363,11 @@ class Deadline:
         return self.compared(d, server)
 
     def later(self, d: ClassDecision, deadline: int) -> list[int]:
-        """The CPUs whose work is the least urgent, if that is less urgent than @deadline."""
+        """The CPUs whose work is the least urgent, if that is less urgent than @deadline: those without a deadline
+        task, whatever they do, before all others."""
         def key(cpu: Level) -> tuple[int, int]:
             rank = (cpu.active & -cpu.active).bit_length() - 1 if cpu.active else 5
-            return rank, cpu.deadline if rank == DL else 0
+            return min(rank, DL + 1), cpu.deadline if rank == DL else 0
 
         usable = {cpu.of_cpu: key(cpu) for cpu in d.cpus if cpu.flags & ALLOWED}
         most = max(usable.values(), default=(STOP, 0))
@@ -390,14 +390,14 @@ class Deadline:
             may = self.later(d, server.deadline)
             if d.rule == "none_less_urgent":
                 return RIGHT if not may else f"the work of CPUs {names(may)} is less urgent"
-            near = class_reasons.nearest(d, may, self.flat)
+            near = self.turns.nearest(d, may)
             if d.rule == "least_urgent_there":
                 return RIGHT if d.to in near else f"of the CPUs with the least urgent work {names(near)} is right"
             return class_reasons.judge_stay(d)
         if row.flags & (THROTTLED | RUNS):
             return "it does not wait for a CPU"
         if d.kind == "push":
-            may = class_reasons.nearest(d, self.later(d, row.deadline), self.flat)
+            may = self.turns.nearest(d, self.later(d, row.deadline))
             return RIGHT if d.to in may else f"right are CPUs {names(may)}"
         there = next((cpu for cpu in d.cpus if cpu.of_cpu == d.to), None)
         if there and there.active & 1 << DL and there.deadline <= row.deadline:
@@ -433,14 +433,18 @@ class Court:
 
     def __init__(self, hz: int, runtime_us: int, period_us: int, slice_ms: int, nr_cpus: int = 0,
                  flat: bool = False, prompt: bool = False) -> None:
+        """@flat: each CPU is as near as any other."""
+        self.turns = class_reasons.Turns(flat)
         self.real_time: dict[int, RealTime] = collections.defaultdict(
-            lambda: RealTime(hz, runtime_us, period_us, slice_ms, nr_cpus, flat, prompt))
-        self.deadline = Deadline(flat)
+            lambda: RealTime(hz, runtime_us, period_us, slice_ms, nr_cpus, self.turns, prompt))
+        self.deadline = Deadline(self.turns)
         self.left: dict[int, ClassDecision] = {}
 
     def judge(self, d: ClassDecision) -> Verdict:
         """Why the decision is wrong; "" if it is right; None if no rule covers it."""
         urgent = d.policy in ("deadline", "fair_server")
+        if d.rule == "cpu_leaves" or not d.complete:
+            self.turns.forget()
         real_time = self.real_time[d.cpu]
         verdict = self.deadline.judge(d) if urgent else real_time.judge(d, self.left)
         verdict = verdict or class_reasons.judge_rest(d, real_time.limit_ns) or verdict

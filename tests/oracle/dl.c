@@ -190,29 +190,30 @@ static bool less_urgent(const struct rq *rq, unsigned rank, u64 deadline)
 	return ahead(earliest(rq)->deadline, deadline) > 0;
 }
 
-/* The CPUs for @t of @from, a bit for each, with the least urgent work that @deadline precedes. */
+/*
+ * The CPUs for @t of @from, a bit for each: those without work of this class or before it, whatever
+ * they do; else those with the latest deadline, if @deadline precedes it.
+ */
 static u64 best_cpus(const struct rq *from, const struct task *t, u64 deadline)
 {
 	struct sched *s = from->s;
-	unsigned rank = CLASS_dl;
-	u64 best = 0;
+	u64 unused = 0, best = 0;
 
 	for (unsigned cpu = 0; cpu < s->nr_cpus; cpu++) {
 		const struct rq *rq = s->rq_of[cpu];
-		unsigned own = rq->active ? (unsigned)__builtin_ctz(rq->active) : NR_CLASSES;
-		bool less = less_urgent(rq, rank, deadline);
+		bool later = less_urgent(rq, CLASS_dl, deadline);
 
 		if (!may_move(t, from, rq))
 			continue;
-		if (!less && (!best || own != rank ||
-			      (own == CLASS_dl && earliest(rq)->deadline != deadline)))
-			continue;
-		best = less ? BIT(cpu) : best | BIT(cpu);
-		rank = own;
-		if (own == CLASS_dl)
+		if (!(rq->active & (BIT(CLASS_dl + 1) - 1))) {
+			unused |= BIT(cpu);
+		} else if (later || (best && (rq->active & -rq->active) == BIT(CLASS_dl) &&
+				     earliest(rq)->deadline == deadline)) {
+			best = later ? BIT(cpu) : best | BIT(cpu);
 			deadline = earliest(rq)->deadline;
+		}
 	}
-	return best;
+	return unused ? unused : best;
 }
 
 /*
@@ -283,6 +284,7 @@ static unsigned judge_select(struct rq *rq, struct task *t, unsigned cpu, unsign
 {
 	struct dl_task d = *dl_part_seen(t);
 	const struct dl_task *first = earliest(rq);
+	u32 last = rq->s->rq_of[cpu]->taken_last;
 	unsigned from = t->cpu, to;
 	u64 best;
 
@@ -295,10 +297,10 @@ static unsigned judge_select(struct rq *rq, struct task *t, unsigned cpu, unsign
 	/* Not behind anything as urgent, or where it displaces what can go elsewhere. */
 	if (!(reason & (SELECT_WAKE | SELECT_FORK)) || less_urgent(rq, CLASS_dl, ~0ull >> 1) ||
 	    !best || (first && ahead(d.deadline, first->deadline) < 0 && can_move(rq->curr)))
-		JUDGE_URGENT(to == from || best & BIT(to), "dl: not the least urgent CPU");
-	else
-		JUDGE_URGENT(best & BIT(rq->cpu) ? to == rq->cpu : !!(best & BIT(to)),
+		JUDGE_URGENT(to == from || is_in_turn(rq, best, cpu, last, to),
 			     "dl: not the least urgent CPU");
+	else
+		JUDGE_URGENT(is_in_turn(rq, best, cpu, last, to), "dl: not the least urgent CPU");
 	return to;
 }
 
@@ -345,12 +347,21 @@ static void judge_push(struct rq *rq)
 	struct model before = *model_of(rq);
 	const struct dl_task *first = earliest(rq);
 	const struct task *gone = NULL;
+	u32 last = rq->taken_last;
+	u64 best[JUDGE_TASKS];
 
+	for (u32 i = 0; i < before.nr; i++)
+		best[i] =
+			best_cpus(rq, before.place[i].t, dl_part_seen(before.place[i].t)->deadline);
 	own_dl(rq)->smp.push(rq);
 	compare(rq);
-	for (u32 i = 0; i < before.nr; i++)
-		if (model_index(model_of(rq), before.place[i].t) == model_of(rq)->nr)
-			gone = before.place[i].t;
+	for (u32 i = 0; i < before.nr; i++) {
+		if (model_index(model_of(rq), before.place[i].t) < model_of(rq)->nr)
+			continue;
+		gone = before.place[i].t;
+		JUDGE_URGENT(is_in_turn(rq, best[i], rq->cpu, last, gone->cpu),
+			     "dl: pushes to another CPU");
+	}
 	for (u32 i = 0; gone && i < before.nr; i++) {
 		const struct task *t = before.place[i].t;
 		const struct dl_task *d = dl_part_seen(t);

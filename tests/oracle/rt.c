@@ -317,34 +317,17 @@ static bool judge_preempts(struct rq *rq, struct task *woken, unsigned flags)
 
 /* --- other CPUs ------------------------------------------------------------------------------- */
 
-/* The CPUs that share a cache with @rq. */
-static u64 near(const struct rq *rq)
-{
-	u64 cpus = 0;
-
-	for (unsigned cpu = 0; cpu < rq->s->nr_cpus; cpu++)
-		if (rq->s->rq_of[cpu]->llc_id == rq->llc_id)
-			cpus |= BIT(cpu);
-	return cpus;
-}
-
-/* Of @best the CPU of @rq itself goes first, then those near it. */
-static bool is_best(const struct rq *rq, u64 best, unsigned to)
-{
-	if (best & BIT(rq->cpu))
-		return to == rq->cpu;
-	return (best & near(rq) ? best & near(rq) : best) & BIT(to);
-}
-
 static unsigned judge_select(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
 {
 	const struct task *curr = rq->curr;
+	u32 last = rq->s->rq_of[cpu]->taken_last;
 	u64 best = best_cpus(rq, t);
 	unsigned from = t->cpu, to = own_rt(rq)->smp.select_cpu(rq, t, cpu, reason);
 
 	JUDGE_URGENT(may_use(t, rq->s->rq_of[to]), "rt: a CPU that it may not use");
 	if (!rq->online) {
-		JUDGE_URGENT(!best || is_best(rq, best, to), "rt: not the least urgent CPU");
+		JUDGE_URGENT(!best || is_in_turn(rq, best, cpu, last, to),
+			     "rt: not the least urgent CPU");
 		return to;
 	}
 	if (!may_use(t, rq))
@@ -353,7 +336,7 @@ static unsigned judge_select(struct rq *rq, struct task *t, unsigned cpu, unsign
 	    (curr->prio > t->prio && can_move(curr)))
 		JUDGE_URGENT(to == from, "rt: it should have stayed");
 	else
-		JUDGE_URGENT(is_best(rq, best, to), "rt: not the least urgent CPU");
+		JUDGE_URGENT(is_in_turn(rq, best, cpu, last, to), "rt: not the least urgent CPU");
 	return to;
 }
 
@@ -373,13 +356,14 @@ static void judge_push(struct rq *rq)
 {
 	struct task *t = rt_seen(rq)->throttled ? NULL : first_that_waits(rq, NULL);
 	u64 best = t ? best_cpus(rq, t) : 0;
-	u32 nr = model_of(rq)->nr;
+	u32 nr = model_of(rq)->nr, last = rq->taken_last;
 
 	own_rt(rq)->smp.push(rq);
 	JUDGE_URGENT(model_of(rq)->nr == nr - !!best, "rt: pushes");
 	if (best) {
 		JUDGE_URGENT(t->on_rq == TASK_MIGRATING, "rt: pushes another task");
-		JUDGE_URGENT(is_best(rq, best, t->cpu), "rt: pushes to another CPU");
+		JUDGE_URGENT(is_in_turn(rq, best, rq->cpu, last, t->cpu),
+			     "rt: pushes to another CPU");
 	}
 	compare(rq);
 }

@@ -3,6 +3,7 @@
  * Courts of machines: what the oracles of the classes above the fair one remember. Explorations
  * make a machine after the other, and now and then one beside another.
  */
+#include "sched/balance/domain.h"
 #include "tests/oracle/urgent.h"
 
 static struct court courts[4];
@@ -15,6 +16,27 @@ struct court *court_of(const struct sched *s)
 			return &courts[i];
 	JUDGE_URGENT(false, "a machine has no court");
 	return NULL;
+}
+
+bool is_in_turn(const struct rq *rq, u64 best, unsigned cpu, u32 last, unsigned to)
+{
+	const struct domain *sd;
+	u32 turn = last;
+
+	if (best & BIT(rq->cpu))
+		return to == rq->cpu;
+	for_each_domain(sd, rq) {
+		if (best & sd->span->cpus.bits[0]) {
+			best &= sd->span->cpus.bits[0];
+			break;
+		}
+	}
+	if (!best || best & BIT(cpu))
+		return best && to == cpu;
+	do
+		turn = (turn + 1) % JUDGE_CPUS;
+	while (!(best & BIT(turn)));
+	return to == turn;
 }
 
 void judge_urgent(struct sched *s)

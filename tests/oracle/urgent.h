@@ -59,6 +59,12 @@ struct court {
 /* The court of the machine @s. */
 struct court *court_of(const struct sched *s);
 
+/*
+ * Is @to where an urgent task of @rq goes on behalf of CPU @cpu, if all of @best are as good? Of
+ * those the own CPU comes first. Of the nearest others it is @cpu, or the next after @last.
+ */
+bool is_in_turn(const struct rq *rq, u64 best, unsigned cpu, u32 last, unsigned to);
+
 /* The class's own operations. */
 static inline const struct sched_class *own_rt(const struct rq *rq)
 {

@@ -155,17 +155,19 @@ def test_one_wrong_decision_about_the_fair_server_is_seen(served, tmp_path, act,
     assert status == 1 and table["fair_server", act][2] == 1 and f"fair_server {act}" in complaints[0]
 
 
-def test_of_equal_cpus_the_waker_s_or_the_first_is_taken(tmp_path):
-    """Two CPUs behind one cache idle: a push to the second is seen."""
+def test_of_equal_cpus_the_waker_s_or_the_next_in_turn_is_taken(tmp_path):
+    """Several CPUs behind one cache idle: the last push to one of them goes to another, and that is seen."""
     path = tmp_path / "d.json"
     subprocess.run([os.path.join(BUILD, "schedsim"), "--cpus", "4", "--time", "100ms", "--decisions", str(path),
                     "bursts:n=3,run=2ms,sleep=9ms,policy=fifo,prio=9", "bursts:n=2,run=1ms,sleep=4ms,policy=rr"],
                    check=True, stdout=subprocess.DEVNULL)
     lines = path.read_text(encoding="utf-8").splitlines()
-    number, d = next((n, d) for n, d in enumerate(map(json.loads, lines[1:]), 1) if d["kind"] == "class" and (
-        d["act"] == "push" or d["rule"] == "least_urgent_there") and sum(c["nr_running"] == 0 for c in d["cpus"]) > 1)
-    lines[number] = json.dumps({**d, "to": max(c["of_cpu"] for c in d["cpus"] if not c["nr_running"])})
-    assert judged(path)[0] == 0
+    moves = [(n, d) for n, d in enumerate(map(json.loads, lines[1:]), 1) if d["kind"] == "class" and (
+        d["act"] == "push" or d["rule"] == "least_urgent_there") and sum(c["nr_running"] == 0 for c in d["cpus"]) > 1]
+    number, d = moves[-1]
+    other = next(c["of_cpu"] for c in d["cpus"] if not c["nr_running"] and c["of_cpu"] != d["to"])
+    lines[number] = json.dumps({**d, "to": other})
+    assert len({d["to"] for _, d in moves}) > 2 and judged(path)[0] == 0
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     status, _, complaints = judged(path)
     assert status == 1 and "with the least urgent work" in complaints[0]

@@ -211,15 +211,20 @@ static void before_a_fair_task_it_stays(void **state)
 	machine_free(m);
 }
 
-/* Its last CPU is 1. There are two caches of four; CPUs not in @free run an earlier deadline. */
+/*
+ * Its last CPU is 1. There are two caches of four; CPUs not in @free run an earlier deadline. The
+ * waker took @last the last time.
+ */
 static void of_equally_late_cpus_the_nearest_is_taken(void **state)
 {
 	static const struct {
 		u64 free;
-		unsigned waker, expected;
+		unsigned waker, last, expected;
 	} cases[] = {
-		{ BIT(0) | BIT(3), 3, 3 }, { BIT(0) | BIT(3), 5, 0 }, { BIT(2) | BIT(5), 5, 2 },
-		{ BIT(5) | BIT(6), 6, 6 }, { BIT(5) | BIT(6), 0, 5 }, { BIT(1) | BIT(2), 2, 1 },
+		{ BIT(0) | BIT(3), 3, 3, 3 }, { BIT(0) | BIT(3), 5, 0, 3 },
+		{ BIT(0) | BIT(3), 5, 3, 0 }, { BIT(2) | BIT(5), 5, 2, 2 },
+		{ BIT(5) | BIT(6), 6, 6, 6 }, { BIT(5) | BIT(6), 0, 5, 6 },
+		{ BIT(5) | BIT(6), 0, 6, 5 }, { BIT(1) | BIT(2), 2, 1, 1 },
 	};
 
 	(void)state;
@@ -235,10 +240,40 @@ static void of_equally_late_cpus_the_nearest_is_taken(void **state)
 			if (cases[i].free & BIT(cpu))
 				block(m, cpu, TASK_INTERRUPTIBLE);
 		assert_int_equal(rq_of(m, cases[i].free & BIT(1) ? 3 : 1)->nr_running, 1);
+		rq_of(m, cases[i].waker)->taken_last = cases[i].last;
 		sched_wake(m->s, t, TASK_NORMAL, cases[i].waker, 0);
 		assert_int_equal(t->cpu, cases[i].expected);
 		machine_free(m);
 	}
+}
+
+/*
+ * Of the CPUs without a deadline task one idles, one runs a fair task, one a real-time task. Each
+ * has its turn, as on Linux.
+ */
+static void without_a_deadline_all_cpus_are_alike(void **state)
+{
+	static const unsigned expected[] = { 1, 2, 3, 1, 2 };
+	struct machine *m = machine_timed(4, 1000);
+	struct task *t = spawn_dl(m, "t", 1 * MS, 100 * MS, 0), *early;
+
+	(void)state;
+	put_asleep_on(m, t, 0);
+	early = spawn_dl(m, "early", 2 * MS, 20 * MS, 0);
+	assert_int_equal(early->cpu, 0);
+	put(m, 1);
+	allow(m, spawn(m, "rt", SCHED_FIFO, 50), cpumask_of(2));
+	settle(m);
+	rq_of(m, 0)->taken_last = 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(expected); i++) {
+		sched_wake(m->s, t, TASK_NORMAL, 0, 0);
+		assert_int_equal(t->cpu, expected[i]);
+		settle(m);
+		assert_true(runs(m, t));
+		put_asleep_on(m, t, 0);
+		settle(m);
+	}
+	machine_free(m);
 }
 
 /* A fair task waits behind a deadline task and gets a later deadline: another CPU runs it. */
@@ -461,6 +496,7 @@ int main(void)
 		cmocka_unit_test(a_wakee_goes_to_the_latest_deadline),
 		cmocka_unit_test(before_a_fair_task_it_stays),
 		cmocka_unit_test(of_equally_late_cpus_the_nearest_is_taken),
+		cmocka_unit_test(without_a_deadline_all_cpus_are_alike),
 		cmocka_unit_test(who_waits_and_gets_a_deadline_is_pushed),
 		cmocka_unit_test(a_throttled_one_is_preempted),
 		cmocka_unit_test(a_choice_says_whether_there_was_one),

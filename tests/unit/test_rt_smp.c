@@ -136,21 +136,25 @@ static void a_wakee_goes_to_the_least_urgent_cpu(void **state)
 
 /*
  * Its last CPU is 1. There are two caches of four CPUs; those not in @low run something more
- * urgent.
+ * urgent. The waker took @last the last time.
  */
 static void of_equally_urgent_cpus_the_nearest_is_taken(void **state)
 {
 	static const struct {
 		u64 low;
-		unsigned waker, expected;
+		unsigned waker, last, expected;
 	} cases[] = {
-		{ BIT(1) | BIT(2), 2, 1 }, /* its own cache */
+		{ BIT(1) | BIT(2), 2, 1, 1 }, /* its own cache */
 		/* the waker's, which is in the same cache as the other */
-		{ BIT(0) | BIT(3), 3, 3 },
-		{ BIT(0) | BIT(3), 5, 0 }, /* the first of the cache */
-		{ BIT(2) | BIT(5), 5, 2 }, /* its cache is preferred to the waker */
-		{ BIT(5) | BIT(6), 6, 6 },
-		{ BIT(5) | BIT(6), 0, 5 },
+		{ BIT(0) | BIT(3), 3, 3, 3 },
+		{ BIT(0) | BIT(3), 5, 0, 3 }, /* of its cache, in turn */
+		{ BIT(0) | BIT(3), 5, 2, 3 },
+		{ BIT(0) | BIT(3), 5, 3, 0 },
+		{ BIT(0) | BIT(3), 5, CPU_MAX - 1, 0 },
+		{ BIT(2) | BIT(5), 5, 2, 2 }, /* its cache is preferred to the waker */
+		{ BIT(5) | BIT(6), 6, 6, 6 },
+		{ BIT(5) | BIT(6), 0, 5, 6 },
+		{ BIT(5) | BIT(6), 0, 6, 5 },
 	};
 
 	(void)state;
@@ -161,10 +165,31 @@ static void of_equally_urgent_cpus_the_nearest_is_taken(void **state)
 		for (unsigned cpu = 0; cpu < 8; cpu++)
 			if (!(cases[i].low & BIT(cpu)))
 				pinned_fifo(m, cpu, 90);
+		rq_of(m, cases[i].waker)->taken_last = cases[i].last;
 		wake(m, t, cases[i].waker);
 		assert_int_equal(t->cpu, cases[i].expected);
 		machine_free(m);
 	}
+}
+
+/* A task waits with another on CPU 0, and three CPUs idle. Each time the next of these gets one. */
+static void of_equals_each_has_its_turn(void **state)
+{
+	static const unsigned expected[] = { 1, 2, 3, 1, 2 };
+	struct machine *m = machine_of(1, 1, 4, 1, NULL);
+	struct task *t = sleeping_fifo(m, 0, 50);
+
+	(void)state;
+	pinned_fifo(m, 0, 90);
+	for (unsigned i = 0; i < ARRAY_SIZE(expected); i++) {
+		wake(m, t, 0);
+		assert_int_equal(t->cpu, expected[i]);
+		settle(m);
+		block(m, t->cpu, TASK_INTERRUPTIBLE);
+		t->cpu = 0;
+		t->fair.queue = group_queue(m->s, NULL, 0);
+	}
+	machine_free(m);
 }
 
 static void a_runner_that_cannot_leave_is_not_pushed_aside(void **state)
@@ -375,6 +400,7 @@ int main(void)
 		cmocka_unit_test(a_cpu_pulls_what_is_more_urgent_than_all_it_has),
 		cmocka_unit_test(a_wakee_goes_to_the_least_urgent_cpu),
 		cmocka_unit_test(of_equally_urgent_cpus_the_nearest_is_taken),
+		cmocka_unit_test(of_equals_each_has_its_turn),
 		cmocka_unit_test(a_runner_that_cannot_leave_is_not_pushed_aside),
 		cmocka_unit_test(of_two_equals_the_one_that_can_goes_elsewhere),
 		cmocka_unit_test(who_finds_its_new_cpu_taken_goes_on),

@@ -47,6 +47,7 @@ static void draw_work(struct scene *sc, unsigned cpu, u64 now)
 		rt->bitmap[1] |= BIT(99 - 64);
 	dl_of(rq)->earliest = w->earliest;
 	rq->class_rule = NOBODY;
+	rq->taken_last = prng_below(&sc->rng, sc->m->nr_cpus);
 }
 
 /* The task that runs on the CPU where the subject was last. */
@@ -104,20 +105,28 @@ static unsigned rt_level(const struct scene *sc, unsigned cpu)
 	return MAX_RT_PRIO + !rq_of(sc->m, cpu)->nr_running;
 }
 
-/* The same to a deadline task: ns until the deadline; work without one is behind all deadlines. */
+/* The same to a deadline task: ns until the deadline; whatever has none is behind all deadlines. */
 static u64 dl_level(const struct scene *sc, unsigned cpu)
 {
 	const struct work *w = &work[cpu];
-	const u64 behind = NS_PER_SEC;
 
 	if (w->stop)
 		return 0;
-	if (w->dl)
-		return w->earliest - sc->m->now;
-	return w->rt ? behind : w->fair ? behind + 1 : behind + 2;
+	return w->dl ? w->earliest - sc->m->now : NS_PER_SEC;
 }
 
-/* Returns the nearest CPU to the last one of those with the greatest level beyond @own, or -1. */
+/* Returns how many CPUs come before @cpu when the waker counts on from the one it took last. */
+static unsigned turns_until(const struct scene *sc, unsigned cpu)
+{
+	unsigned nr = sc->m->nr_cpus;
+
+	return (cpu + nr - 1 - rq_of(sc->m, sc->waker)->taken_last) % nr;
+}
+
+/*
+ * Returns the nearest CPU to the last one of those with the greatest level beyond @own, or -1. Of
+ * several it is the waker's, else the next in turn.
+ */
 static int least_urgent(const struct scene *sc, const u64 *level, u64 own)
 {
 	int best = -1;
@@ -128,6 +137,7 @@ static int least_urgent(const struct scene *sc, const u64 *level, u64 own)
 			most = level[cpu];
 	for (unsigned cpu = 0; most > own && cpu < sc->m->nr_cpus; cpu++) {
 		unsigned far, nearest;
+		bool first;
 
 		if (!is_usable(sc, cpu) || level[cpu] != most)
 			continue;
@@ -135,7 +145,9 @@ static int least_urgent(const struct scene *sc, const u64 *level, u64 own)
 		nearest = best < 0		  ? CPU_MAX
 			  : best == (int)sc->last ? 0
 						  : 1 + distance(sc, sc->last, (unsigned)best);
-		if (far < nearest || (far == nearest && cpu == sc->waker))
+		first = best >= 0 && turns_until(sc, cpu) < turns_until(sc, (unsigned)best);
+		if (far < nearest ||
+		    (far == nearest && (cpu == sc->waker || (best != (int)sc->waker && first))))
 			best = (int)cpu;
 	}
 	return best;
