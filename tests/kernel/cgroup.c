@@ -363,6 +363,15 @@ static bool swap(const char *policy)
 	return !err;
 }
 
+static unsigned nr_policies(void)
+{
+	unsigned nr = 0;
+
+	while (sched_fair_name(nr))
+		nr++;
+	return nr;
+}
+
 /* Change something, let members go on for a moment, and check every invariant of the scheduler. */
 static bool disturb(struct cgroup **groups, const char *removable, struct prng *prng)
 {
@@ -374,7 +383,7 @@ static bool disturb(struct cgroup **groups, const char *removable, struct prng *
 		good = replace_group(removable, last);
 		break;
 	case 1:
-		good = swap(sched_fair_name((unsigned)prng_below(prng, 5)));
+		good = swap(sched_fair_name((unsigned)prng_below(prng, nr_policies())));
 		break;
 	case 2:
 	case 3:
