@@ -6,7 +6,8 @@
  *
  * `input` is a ring addressed by counters. In canonical mode a reader gets only what lies before
  * `ready`, the end of the last complete line; the `stop` bit of a byte says that it ends a line (a
- * newline, or the place where ^D was typed, stored as a NUL).
+ * newline, or the place where ^D was typed, stored as a NUL). Bytes that were typed ahead in raw
+ * mode are one line, `pushed`, when canonical mode begins.
  *
  * Reference: termios(3), POSIX.1-2017 chapter 11.
  */
@@ -208,7 +209,7 @@ void ldisc_flush(struct tty *t)
 {
 	assert(mutex_is_held(&t->lock));
 	t->head = t->ready = t->tail = 0;
-	t->literal = false;
+	t->literal = t->pushed = false;
 }
 
 /* --- input: by ttyd, lock held -------------------------------------------------------- */
@@ -303,7 +304,7 @@ static void canonical_char(struct tty *t, char c)
 	add_char(t, c);
 }
 
-void ldisc_receive(struct tty *t, char c)
+static void receive(struct tty *t, char c)
 {
 	u32 iflag = t->termios.iflag;
 	int sig;
@@ -341,6 +342,15 @@ void ldisc_receive(struct tty *t, char c)
 		add_char(t, c);
 }
 
+void ldisc_input(struct tty *t, const char *s, size_t n)
+{
+	mutex_lock(&t->lock);
+	for (size_t i = 0; i < n; i++)
+		receive(t, s[i]);
+	mutex_unlock(&t->lock);
+	waitq_wake(&t->readers, 0);
+}
+
 /* --- readers -------------------------------------------------------------------------- */
 
 static bool stops_at(const struct tty *t, u32 at)
@@ -364,43 +374,64 @@ u32 ldisc_available(const struct tty *t)
 	return 0;
 }
 
-/* Take up to @n bytes of what is available; the mark of ^D is consumed but not delivered. */
-size_t ldisc_take(struct tty *t, char *buf, size_t n)
+u32 ldisc_count(const struct tty *t)
 {
-	bool canonical = tty_local(t, ICANON);
-	size_t len = min(n, (size_t)ldisc_available(t));
+	u32 tail = READ_ONCE(t->tail), len = READ_ONCE(t->ready) - tail, nr = 0;
 
-	assert(mutex_is_held(&t->lock));
-	for (size_t i = 0; i < len; i++) {
-		buf[i] = t->input[t->tail % INPUT_SIZE];
-		if (canonical && !buf[i] && stops_at(t, t->tail)) {
-			t->tail++;
-			return i;
-		}
-		t->tail++;
+	if (!tty_local(t, ICANON))
+		return ldisc_pending(t);
+	for (u32 i = 0; i < min(len, INPUT_SIZE); i++)
+		nr += t->input[(tail + i) % INPUT_SIZE] || !stops_at(t, tail + i);
+	return nr;
+}
+
+/* Is the next byte the mark of ^D? */
+static bool is_at_mark(const struct tty *t)
+{
+	return t->tail != t->ready && !t->pushed && !t->input[t->tail % INPUT_SIZE] &&
+	       stops_at(t, t->tail);
+}
+
+static size_t take_line(struct tty *t, char *buf, size_t n)
+{
+	bool ended = false;
+	size_t i;
+
+	debug_assert(mutex_is_held(&t->lock));
+	for (i = 0; i < n && !ended && !is_at_mark(t); i++) {
+		ended = stops_at(t, t->tail);
+		buf[i] = t->input[t->tail++ % INPUT_SIZE];
 	}
 	/*
 	 * If the buffer just held the text before a ^D, that mark must not be read as an end of
-	 * file next time.
+	 * file next time. Behind the end of a line it is one.
 	 */
-	if (canonical && len && len == n && t->tail != t->ready &&
-	    !t->input[t->tail % INPUT_SIZE] && stops_at(t, t->tail))
+	if (!ended && is_at_mark(t))
 		t->tail++;
+	t->pushed &= !ended;
+	return i;
+}
+
+/* Take up to @n bytes of what is available; the mark of ^D is consumed but not delivered. */
+size_t ldisc_take(struct tty *t, char *buf, size_t n)
+{
+	size_t len = min(n, (size_t)ldisc_available(t));
+
+	assert(mutex_is_held(&t->lock));
+	if (tty_local(t, ICANON))
+		return take_line(t, buf, len);
+	for (size_t i = 0; i < len; i++)
+		buf[i] = t->input[t->tail++ % INPUT_SIZE];
 	return len;
 }
 
-/* Splits the input that was typed ahead in raw mode into lines. */
-void ldisc_split_lines(struct tty *t)
+void ldisc_mode_changed(struct tty *t)
 {
 	assert(mutex_is_held(&t->lock));
-	t->ready = t->tail;
-	for (u32 i = t->tail; i != t->head; i++) {
-		u32 at = i % INPUT_SIZE;
-
-		t->stop[at / 64] &= ~BIT(at % 64);
-		if (t->input[at] == '\n') {
-			t->stop[at / 64] |= BIT(at % 64);
-			t->ready = i + 1;
-		}
-	}
+	t->literal = false;
+	t->pushed = tty_local(t, ICANON) && t->head != t->tail;
+	t->ready = t->head;
+	memset(t->stop, 0, sizeof(t->stop));
+	if (t->pushed)
+		t->stop[(t->head - 1) % INPUT_SIZE / 64] |= BIT((t->head - 1) % 64);
 }

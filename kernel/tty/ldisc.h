@@ -46,6 +46,7 @@ struct tty {
 	u32 head, tail, ready;	 /* counters; tail <= ready <= head */
 	u32 column, line_column; /* of the cursor; where the edited line began */
 	bool literal;		 /* ^V was typed */
+	bool pushed;		 /* the first line is what was typed before canonical mode */
 	bool stopped;		 /* ^S was typed */
 	struct waitq readers, writers;
 
@@ -66,14 +67,17 @@ static inline bool tty_local(const struct tty *t, u32 flag)
  */
 u32 ldisc_pending(const struct tty *t);
 u32 ldisc_available(const struct tty *t);
+/* The answer of FIONREAD: in canonical mode all complete lines, without the marks of ^D. */
+u32 ldisc_count(const struct tty *t);
+
+/* Bytes from the line: editing, echo, signals. Takes tty->lock, and wakes the readers. */
+void ldisc_input(struct tty *t, const char *s, size_t n);
 
 /* The rest with tty->lock held. */
-/* A byte from the line: editing, echo, signals. */
-void ldisc_receive(struct tty *t, char c);
 /* Bytes to the line. */
 void ldisc_write(struct tty *t, const char *s, size_t n);
 /* Take up to @n of the available bytes; the mark of ^D is consumed but not delivered. */
 size_t ldisc_take(struct tty *t, char *buf, size_t n);
 void ldisc_flush(struct tty *t);
-/* Canonical mode begins: what was typed ahead becomes lines. */
-void ldisc_split_lines(struct tty *t);
+/* Canonical mode begins or ends. When it begins all that was typed ahead is one line. */
+void ldisc_mode_changed(struct tty *t);

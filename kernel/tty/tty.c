@@ -69,11 +69,7 @@ static void ttyd(void *arg)
 
 	for (;;) {
 		wait_event_idle(&t->raw_wait, (n = take_raw(t, buf, sizeof(buf))));
-		mutex_lock(&t->lock);
-		for (size_t i = 0; i < n; i++)
-			ldisc_receive(t, buf[i]);
-		mutex_unlock(&t->lock);
-		waitq_wake(&t->readers, 0);
+		ldisc_input(t, buf, n);
 	}
 }
 
@@ -369,8 +365,8 @@ static long set_termios(struct tty *t, u64 arg, bool flush)
 	t->termios = next;
 	if (flush)
 		ldisc_flush(t);
-	if (!was_canonical && tty_local(t, ICANON))
-		ldisc_split_lines(t);
+	if (was_canonical != tty_local(t, ICANON))
+		ldisc_mode_changed(t);
 	if (!(next.iflag & IXON))
 		t->stopped = false;
 	mutex_unlock(&t->lock);
@@ -435,7 +431,7 @@ static long tty_ioctl(struct file *f, unsigned cmd, u64 arg)
 {
 	struct tty *t = f->private;
 	struct proc *p = current->proc;
-	u32 count = cmd == FIONREAD ? ldisc_available(t) : 0;
+	u32 count = cmd == FIONREAD ? ldisc_count(t) : 0;
 
 	switch (cmd) {
 	case TCGETS:
