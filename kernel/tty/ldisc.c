@@ -90,10 +90,10 @@ void ldisc_write(struct tty *t, const char *s, size_t n)
 
 /* --- echo and editing: by ttyd, lock held --------------------------------------------- */
 
-/* Is @c echoed as a pair such as ^X? */
+/* Is @c echoed as a pair such as ^X? So is a newline that ends no line. */
 static bool echoes_as_pair(const struct tty *t, char c)
 {
-	return is_control(c) && c != '\t' && c != '\n' && tty_local(t, ECHOCTL);
+	return is_control(c) && c != '\t' && tty_local(t, ECHOCTL);
 }
 
 static void echo(struct tty *t, char c)
@@ -101,7 +101,7 @@ static void echo(struct tty *t, char c)
 	char pair[2] = { '^', (char)(c ^ 0100) };
 
 	debug_assert(mutex_is_held(&t->lock));
-	if (!tty_local(t, ECHO) && !(c == '\n' && tty_local(t, ECHONL) && tty_local(t, ICANON)))
+	if (!tty_local(t, ECHO))
 		return;
 	if (echoes_as_pair(t, c))
 		ldisc_write(t, pair, 2);
@@ -145,29 +145,40 @@ static u32 column_of_line(const struct tty *t)
 	for (u32 i = t->ready; i != t->head; i++) {
 		char c = t->input[i % INPUT_SIZE];
 
-		column = echoes_as_pair(t, c) ? column + 2 : next_column(column, c);
+		column = echoes_as_pair(t, c) ? column + 2 : c == '\n' ? 0 : next_column(column, c);
 	}
 	return column;
+}
+
+/* The line being edited ends at @head from now on, also on the screen. */
+static void erase_to(struct tty *t, u32 head)
+{
+	bool any = t->head != head;
+
+	debug_assert(mutex_is_held(&t->lock));
+	t->head = head;
+	if (!any || !tty_local(t, ECHO))
+		return;
+	for (u32 before = t->column, after = column_of_line(t); before > after; before--)
+		ldisc_write(t, "\b \b", 3);
 }
 
 /* Erase the last character, with its UTF-8 continuation bytes, from the line being edited. */
 static void erase_one(struct tty *t)
 {
-	u32 before = t->column;
+	u32 head = t->head;
 
 	debug_assert(t->head != t->ready);
 	debug_assert(mutex_is_held(&t->lock));
 	do
-		t->head--;
-	while (t->head != t->ready && ((u8)t->input[t->head % INPUT_SIZE] & 0xc0) == 0x80);
-	if (!tty_local(t, ECHO))
-		return;
-	if (!tty_local(t, ECHOE)) {
-		echo(t, (char)t->termios.cc[VERASE]);
+		head--;
+	while (head != t->ready && ((u8)t->input[head % INPUT_SIZE] & 0xc0) == 0x80);
+	if (tty_local(t, ECHOE)) {
+		erase_to(t, head);
 		return;
 	}
-	for (u32 after = column_of_line(t); before > after; before--)
-		ldisc_write(t, "\b \b", 3);
+	t->head = head;
+	echo(t, (char)t->termios.cc[VERASE]);
 }
 
 static bool is_word(char c)
@@ -177,32 +188,32 @@ static bool is_word(char c)
 
 static void erase_word(struct tty *t)
 {
+	u32 head = t->head;
 	bool in_word = false;
 
 	debug_assert(mutex_is_held(&t->lock));
-	while (t->head != t->ready) {
-		char c = t->input[(t->head - 1) % INPUT_SIZE];
-		bool word = is_word(c);
+	while (head != t->ready) {
+		bool word = is_word(t->input[(head - 1) % INPUT_SIZE]);
 
 		if (in_word && !word)
-			return;
+			break;
 		in_word |= word;
-		erase_one(t);
+		head--;
 	}
+	erase_to(t, head);
 }
 
 static void erase_line(struct tty *t)
 {
 	debug_assert(mutex_is_held(&t->lock));
 	if (tty_local(t, ECHOKE) && tty_local(t, ECHOE)) {
-		while (t->head != t->ready)
-			erase_one(t);
+		erase_to(t, t->ready);
 		return;
 	}
 	t->head = t->ready;
 	echo(t, (char)t->termios.cc[VKILL]);
-	if (tty_local(t, ECHOK))
-		echo(t, '\n');
+	if (tty_local(t, ECHOK) && tty_local(t, ECHO))
+		ldisc_write(t, "\n", 1);
 }
 
 void ldisc_flush(struct tty *t)
@@ -296,7 +307,13 @@ static void canonical_char(struct tty *t, char c)
 		append(t, 0, true);
 		return;
 	}
-	if (c == '\n' || is_cc(t, VEOL, c) || is_cc(t, VEOL2, c)) {
+	if (c == '\n') {
+		if (tty_local(t, ECHO) || tty_local(t, ECHONL))
+			ldisc_write(t, "\n", 1);
+		append(t, c, true);
+		return;
+	}
+	if (is_cc(t, VEOL, c) || is_cc(t, VEOL2, c)) {
 		echo(t, c);
 		append(t, c, true);
 		return;
