@@ -57,7 +57,7 @@ HOSTED_KERNEL := $(addprefix kernel/,\
 	fs/epoll.c fs/eventfd.c fs/file.c fs/flock.c fs/nameless.c fs/pipe.c fs/poll.c fs/record.c fs/timerfd.c \
 	mm/fault.c mm/limit.c mm/map.c mm/vma.c \
 	task/account.c task/futex.c task/mutex.c task/wait.c time/itimer.c time/sleep.c time/timer.c \
-	trace/perf.c trace/perf_record.c trace/perf_ring.c)
+	trace/perf.c trace/perf_record.c trace/perf_ring.c tty/ldisc.c tty/tty.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
 $(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.
 $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc -Dsnprintf=fmt_snprintf

@@ -8,4 +8,5 @@
 void *calloc(size_t nr, size_t size);
 void *aligned_alloc(size_t alignment, size_t size);
 void free(void *p);
+long write(int fd, const void *data, size_t nr);
 void abort(void) __attribute__((noreturn));

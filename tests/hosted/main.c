@@ -16,9 +16,9 @@
 #include "program.h"
 
 static const struct object *const objects[] = {
-	&epoll_object,	&eventfd_object, &fdtable_object, &flock_object,
-	&perf_object,	&futex_object,	 &mutex_object,	  &pipe_object,
-	&record_object, &timerfd_object, &vma_object,
+	&epoll_object, &eventfd_object, &fdtable_object, &flock_object,
+	&futex_object, &ldisc_object,	&mutex_object,	 &perf_object,
+	&pipe_object,  &record_object,	&timerfd_object, &vma_object,
 };
 
 static struct history history;

@@ -60,8 +60,10 @@ void panic(const char *format, ...)
 	va_start(args, format);
 	fmt_vsnprintf(world->fault, sizeof(world->fault), format, args);
 	va_end(args);
-	if (!inside())
+	if (!inside()) {
+		write(2, world->fault, strlen(world->fault));
 		abort();
+	}
 	for (;;)
 		leave();
 }
@@ -101,8 +103,10 @@ void world_point(void)
 		return;
 	next = &world->schedule.list[next_preemption];
 	at = world->nr_points++;
-	if (at == MAX_POINTS)
+	if (at == (world->nr_threads == 1 ? MAX_POINTS_ALONE : MAX_POINTS))
 		panic("it does not end");
+	if (world->nr_threads == 1)
+		return;
 	world->able[at] = (u8)(all_able() & ~(1u << running));
 	if (next_preemption == world->schedule.nr || next->at != at)
 		return;

@@ -22,8 +22,9 @@ struct schedule {
 	struct preemption list[MAX_PREEMPTIONS]; /* by place */
 };
 
-/* A run with more points than that has no end. */
-#define MAX_POINTS 20000
+/* A run with more points than that has no end; one of a single thread may have more. */
+#define MAX_POINTS	 20000
+#define MAX_POINTS_ALONE (200 * MAX_POINTS)
 
 struct world {
 	/* The run: @body(@nr) in each thread. */
@@ -34,7 +35,8 @@ struct world {
 
 	/* The outcome. */
 	u32 nr_points;
-	u8 able[MAX_POINTS]; /* bits: threads other than the running one that could go on there */
+	/* Of several threads, as bits: those but the running one that could go on there. */
+	u8 able[MAX_POINTS];
 	unsigned nr_allocations;
 	bool failed;	 /* the allocation did */
 	bool stuck;	 /* all that were left slept: from there on each has a signal */
