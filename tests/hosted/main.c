@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Objects of the kernel on the host: random programs beside a model. Long ones of one thread; short
- * ones with each allocation failing in turn; and short ones of two or three threads under many
- * schedules. A program that fails is shrunk, and printed as a command that replays it.
+ * ones with each allocation failing in turn, at last of every three operations; and short ones of
+ * two or three threads under many schedules. A program that fails is shrunk, and printed as a
+ * command that replays it.
  */
 #include <getopt.h>
 #include <sanitizer/common_interface_defs.h>
@@ -110,18 +111,48 @@ static bool schedules(struct program *p)
 	return good;
 }
 
-static bool every_allocation(struct program *p)
+static u64 nr_sequences;
+static u64 nr_failing; /* runs in which an allocation failed */
+
+/*
+ * Runs @p, and then with each allocation failing in its turn, until one run comes to no such. Those
+ * of the making of the object are left out but for @all.
+ */
+static bool every_allocation(struct program *p, bool all)
 {
 	bool good = run(p);
-	unsigned nr = history.world.nr_allocations;
 
-	for (p->failing = 1; good && p->failing <= nr; p->failing++)
+	p->failing = all ? 0 : history.world.nr_to_create;
+	while (good) {
+		p->failing++;
 		good = run(p);
-	if (!good)
-		p->failing--;
-	else
+		if (!history.world.failed)
+			break;
+		nr_failing++;
+	}
+	if (good)
 		p->failing = 0;
 	return good;
+}
+
+/* Every three operations in a row, with some numbers and each allocation failing in turn. */
+static bool every_sequence(struct program *p, struct prng *random)
+{
+	u8 ops[3] = { 0 };
+	unsigned nr_ops = 0, i;
+
+	while (p->object->op_names[nr_ops])
+		nr_ops++;
+	do {
+		if (program_draw_ops(p, random, ops, ARRAY_SIZE(ops))) {
+			nr_sequences++;
+			if (!every_allocation(p, false))
+				return false;
+		}
+		for (i = 0; i < ARRAY_SIZE(ops) && ++ops[i] == nr_ops; i++)
+			ops[i] = 0;
+	} while (i < ARRAY_SIZE(ops));
+	return true;
 }
 
 static bool try(struct program *p)
@@ -221,6 +252,7 @@ static void shrink_and_tell(void)
 #define ALONE 4
 
 static unsigned nr_programs = 100;
+static unsigned sequences = 1; /* so often each three operations */
 static u64 seed = 1;
 
 /* False: @p, whose object alone is given, is a program that fails. */
@@ -235,7 +267,7 @@ static bool explore(struct program *p)
 		if (!schedules(p))
 			return false;
 		program_draw(p, &random, true, 3);
-		if (!every_allocation(p))
+		if (!every_allocation(p, i == 0))
 			return false;
 		if (i % ALONE)
 			continue;
@@ -243,7 +275,11 @@ static bool explore(struct program *p)
 		if (!schedules(p))
 			return false;
 	}
-	printf("%s: %u programs, %lu runs\n", p->object->name, nr_programs, nr_runs);
+	for (unsigned i = 0; i < sequences; i++)
+		if (!every_sequence(p, &random))
+			return false;
+	printf("%s: %u programs, %lu sequences, %lu runs, %lu without an allocation\n",
+	       p->object->name, nr_programs, nr_sequences, nr_runs, nr_failing);
 	return true;
 }
 
@@ -288,7 +324,7 @@ static int usage(void)
 {
 	fprintf(stderr,
 		"usage: hosted [--object NAME] [--seed N] [--programs N] [--preemptions N]\n"
-		"              [--runs N] [--replay PROGRAM]\n");
+		"              [--runs N] [--sequences N] [--replay PROGRAM]\n");
 	return 2;
 }
 
@@ -297,8 +333,8 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "object", 1, NULL, 'o' },   { "seed", 1, NULL, 's' },
 		{ "programs", 1, NULL, 'n' }, { "preemptions", 1, NULL, 'p' },
-		{ "runs", 1, NULL, 'm' },     { "replay", 1, NULL, 'r' },
-		{ NULL, 0, NULL, 0 }
+		{ "runs", 1, NULL, 'm' },     { "sequences", 1, NULL, 'q' },
+		{ "replay", 1, NULL, 'r' },   { NULL, 0, NULL, 0 }
 	};
 	const struct object *object = NULL;
 	const char *text = NULL;
@@ -316,6 +352,8 @@ int main(int argc, char **argv)
 				min((unsigned)strtoul(optarg, NULL, 0), (unsigned)MAX_PREEMPTIONS);
 		else if (c == 'm')
 			runs_of_a_program = strtoull(optarg, NULL, 0);
+		else if (c == 'q')
+			sequences = (unsigned)strtoul(optarg, NULL, 0);
 		else if (c == 'r')
 			text = optarg;
 		else

@@ -43,6 +43,7 @@ bool program_run(const struct program *p, struct history *h)
 	w->failing = p->failing;
 	world_begin(w);
 	object = p->object->create(p->nr_threads);
+	w->nr_to_create = w->nr_allocations;
 	if (!object) {
 		world_end();
 		return !w->fault[0];
@@ -65,6 +66,23 @@ void program_draw(struct program *p, struct prng *random, bool alone, unsigned l
 		for (unsigned i = 0; i < p->nr_calls[nr]; i++)
 			p->calls[nr][i] = of->draw(random, alone);
 	}
+}
+
+bool program_draw_ops(struct program *p, struct prng *random, const u8 *ops, unsigned nr)
+{
+	enum { DRAWS = 1000 };
+
+	*p = (struct program){ .object = p->object, .nr_threads = 1, .nr_calls[0] = nr };
+	for (unsigned i = 0; i < nr; i++) {
+		unsigned left = DRAWS;
+
+		do
+			p->calls[0][i] = p->object->draw(random, true);
+		while (p->calls[0][i].op != ops[i] && --left);
+		if (!left)
+			return false;
+	}
+	return true;
 }
 
 void program_print(const struct program *p)

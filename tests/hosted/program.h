@@ -33,6 +33,11 @@ bool program_run(const struct program *p, struct history *h);
 bool judge_history(const struct program *p, struct history *h);
 /* A program without a schedule. @alone: one thread, of @length calls; otherwise two to four. */
 void program_draw(struct program *p, struct prng *random, bool alone, unsigned length);
+/*
+ * A program of one thread whose calls are of the operations @ops. False: one of them is not drawn
+ * for a thread alone.
+ */
+bool program_draw_ops(struct program *p, struct prng *random, const u8 *ops, unsigned nr);
 /* The text that `--replay` takes. */
 void program_print(const struct program *p);
 /* False: it is none; a sentence was printed. */

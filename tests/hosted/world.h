@@ -37,8 +37,8 @@ struct world {
 	u32 nr_points;
 	/* Of several threads, as bits: those but the running one that could go on there. */
 	u8 able[MAX_POINTS];
-	unsigned nr_allocations;
-	bool failed;	 /* the allocation did */
+	unsigned nr_allocations, nr_to_create; /* in all; before the threads ran */
+	bool failed;			       /* the allocation did */
 	bool stuck;	 /* all that were left slept: from there on each has a signal */
 	char fault[200]; /* empty: none */
 };
