@@ -54,9 +54,10 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 
 # Objects of the kernel, with a switch to another thread between any two of their basic blocks (tests/hosted).
 HOSTED_KERNEL := $(addprefix kernel/,\
-	fs/epoll.c fs/eventfd.c fs/file.c fs/flock.c fs/nameless.c fs/pipe.c fs/poll.c fs/record.c fs/timerfd.c \
-	mm/fault.c mm/limit.c mm/map.c mm/vma.c \
-	task/account.c task/futex.c task/mutex.c task/wait.c time/itimer.c time/sleep.c time/timer.c \
+	fs/epoll.c fs/eventfd.c fs/file.c fs/flock.c fs/nameless.c fs/pipe.c fs/poll.c fs/record.c fs/signalfd.c \
+	fs/timerfd.c mm/fault.c mm/limit.c mm/map.c mm/vma.c \
+	task/account.c task/delivery.c task/futex.c task/mutex.c task/signal.c task/wait.c \
+	time/itimer.c time/sleep.c time/timer.c \
 	trace/perf.c trace/perf_record.c trace/perf_ring.c tty/ldisc.c tty/tty.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
 $(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.

@@ -11,8 +11,6 @@
 #include "lib/errno.h"
 #include "program.h"
 
-#define ERESTARTSYS 512
-
 struct search {
 	const struct program *p;
 	struct history *h;

@@ -5,7 +5,7 @@
 #include "lib/types.h"
 
 struct user_regs {
-	u64 none;
+	u64 ax; /* the result of a system call */
 };
 
 struct arch_thread {

@@ -118,17 +118,17 @@ static inline u32 arch_cycles32(void)
 
 static inline long arch_syscall_nr(const struct user_regs *regs)
 {
-	return (long)regs->none;
+	return (long)regs->ax;
 }
 
 static inline const u64 *arch_syscall_args(const struct user_regs *regs)
 {
-	return &regs->none;
+	return &regs->ax;
 }
 
 static inline void arch_syscall_restart(struct user_regs *regs, long nr)
 {
-	regs->none = (u64)nr;
+	regs->ax = (u64)nr;
 }
 
 static inline u64 arch_hwcap(void)

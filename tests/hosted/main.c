@@ -17,9 +17,9 @@
 #include "program.h"
 
 static const struct object *const objects[] = {
-	&epoll_object, &eventfd_object, &fdtable_object, &flock_object,
-	&futex_object, &ldisc_object,	&mutex_object,	 &perf_object,
-	&pipe_object,  &record_object,	&timerfd_object, &vma_object,
+	&epoll_object,	&eventfd_object, &fdtable_object, &flock_object, &futex_object,
+	&ldisc_object,	&mutex_object,	 &perf_object,	  &pipe_object,	 &record_object,
+	&signal_object, &timerfd_object, &vma_object,
 };
 
 static struct history history;
@@ -255,12 +255,22 @@ static unsigned nr_programs = 100;
 static unsigned sequences = 1; /* so often each three operations */
 static u64 seed = 1;
 
+static bool try_known(struct program *p)
+{
+	for (const char *const *text = p->object->known; text && *text; text++)
+		if (!program_parse(p, *text) || !schedules(p))
+			return false;
+	return true;
+}
+
 /* False: @p, whose object alone is given, is a program that fails. */
 static bool explore(struct program *p)
 {
 	struct prng random;
 
 	being_run = p;
+	if (!try_known(p))
+		return false;
 	prng_seed(&random, seed);
 	for (unsigned i = 0; i < nr_programs; i++) {
 		program_draw(p, &random, true, MAX_CALLS);

@@ -23,10 +23,17 @@ static struct {
 	unsigned nr;
 } shared_page[16];
 
+struct kmem_cache {
+	size_t size;
+};
+
+static struct kmem_cache caches[4];
+static unsigned nr_caches;
+
 void memory_begin(struct world *w)
 {
 	world = w;
-	in_use = 0;
+	in_use = nr_caches = 0;
 	memset(shared_page, 0, sizeof(shared_page));
 	memset(user, 0, sizeof(user));
 }
@@ -46,6 +53,11 @@ static bool fails(void)
 	if (++world->nr_allocations != world->failing)
 		return false;
 	return world->failed = true;
+}
+
+bool memory_failed(void)
+{
+	return world->failed;
 }
 
 void *kzalloc(size_t size)
@@ -69,22 +81,15 @@ void kfree(void *p)
 	free(p);
 }
 
-/* A cache is the size of its objects. */
-struct kmem_cache {
-	size_t size;
-};
-
+/* No allocation: a cache is there from the boot to the end. */
 struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align)
 {
-	static struct kmem_cache caches[4];
-	struct kmem_cache *c = caches;
-
 	(void)name;
 	(void)align;
-	while (c->size && c->size != size)
-		c++;
-	c->size = size;
-	return c;
+	if (nr_caches == ARRAY_SIZE(caches))
+		panic("there is no cache left");
+	caches[nr_caches].size = size;
+	return &caches[nr_caches++];
 }
 
 void *kmem_cache_alloc(struct kmem_cache *c)

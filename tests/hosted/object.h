@@ -21,6 +21,10 @@ struct answer {
 	bool failed; /* an allocation failed in that run */
 };
 
+#define ERESTARTSYS 512
+/* The value of a call in which the thread ended, with its wait status. */
+#define ENDED 0x10000
+
 /* Whether a call ends, by the model. */
 enum model_says { ENDS, MAY_SLEEP, MUST_SLEEP };
 
@@ -31,6 +35,10 @@ struct object {
 	void (*destroy)(void *object);
 	/* One of @op_names, and a number. @alone: no other thread runs. */
 	struct call (*draw)(struct prng *random, bool alone);
+	/* NULL, or: programs that are tried before those that are drawn; NULL behind the last. */
+	const char *const *known;
+	/* NULL, or: the last call of each of several threads, which no text names. */
+	const struct call *last;
 	/* By thread @nr, the call number @id of all. */
 	struct answer (*perform)(void *object, unsigned nr, unsigned id, const struct call *call);
 	size_t model_size;
@@ -60,5 +68,5 @@ struct object {
 					       __VA_ARGS__ }
 
 extern const struct object eventfd_object, futex_object, mutex_object, pipe_object, record_object;
-extern const struct object epoll_object, flock_object, perf_object, timerfd_object;
+extern const struct object epoll_object, flock_object, perf_object, signal_object, timerfd_object;
 extern const struct object fdtable_object, ldisc_object, vma_object;

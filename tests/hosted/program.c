@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/errno.h"
 #include "program.h"
 
 static const struct program *program;
@@ -15,11 +16,24 @@ static unsigned id_of(unsigned nr, unsigned i)
 	return nr * MAX_CALLS + i;
 }
 
+static struct event *event_of_thread[NR_FIBERS]; /* of the call that it makes */
+
+static void ends(int code)
+{
+	struct event *e = event_of_thread[world_thread()];
+
+	e->answer = (struct answer){ .value = history->world.stuck ? -ERESTARTSYS : ENDED | code };
+	e->ended = world_now();
+	e->done = true;
+	e->slept = history->world.stuck;
+}
+
 static void body(unsigned nr)
 {
 	for (unsigned i = 0; i < program->nr_calls[nr] && !history->world.stuck; i++) {
 		struct event *e = &history->events[nr][i];
 
+		event_of_thread[nr] = e;
 		world_point();
 		e->begun = world_now();
 		e->answer =
@@ -30,15 +44,29 @@ static void body(unsigned nr)
 	}
 }
 
+/* @p with the object's last call behind those of each thread. */
+static const struct program *with_last_calls(const struct program *p)
+{
+	static struct program whole;
+
+	if (!p->object->last || p->nr_threads == 1)
+		return p;
+	whole = *p;
+	for (unsigned nr = 0; nr < p->nr_threads; nr++)
+		whole.calls[nr][whole.nr_calls[nr]++] = *p->object->last;
+	return &whole;
+}
+
 bool program_run(const struct program *p, struct history *h)
 {
 	struct world *w = &h->world;
 
-	program = p;
+	program = with_last_calls(p);
 	history = h;
 	memset(h->events, 0, sizeof(h->events));
 	w->nr_threads = p->nr_threads;
 	w->body = body;
+	w->ends = ends;
 	w->schedule = p->schedule;
 	w->failing = p->failing;
 	world_begin(w);
@@ -53,7 +81,7 @@ bool program_run(const struct program *p, struct history *h)
 		return false;
 	p->object->destroy(object);
 	world_end();
-	return !w->fault[0] && judge_history(p, h);
+	return !w->fault[0] && judge_history(program, h);
 }
 
 void program_draw(struct program *p, struct prng *random, bool alone, unsigned length)

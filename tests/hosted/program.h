@@ -10,7 +10,7 @@ struct program {
 	const struct object *object;
 	unsigned nr_threads;
 	unsigned nr_calls[NR_FIBERS];
-	struct call calls[NR_FIBERS][MAX_CALLS];
+	struct call calls[NR_FIBERS][MAX_CALLS + 1]; /* one more: the object's last */
 	struct schedule schedule;
 	unsigned failing; /* as in struct world */
 };
@@ -24,7 +24,7 @@ struct event {
 
 struct history {
 	struct world world;
-	struct event events[NR_FIBERS][MAX_CALLS];
+	struct event events[NR_FIBERS][MAX_CALLS + 1];
 };
 
 /* Runs the program. True: all was right. What was not is in @h->world.fault. */

@@ -3,6 +3,7 @@
 #include "kernel/kernel.h"
 #include "kernel/task/account.h"
 #include "kernel/task/lockdep.h"
+#include "kernel/task/signal.h"
 #include "kernel/task/task.h"
 #include "kernel/task/thread.h"
 #include "lib/fmt.h"
@@ -171,6 +172,19 @@ static void run_body(unsigned nr)
 		leave();
 }
 
+struct thread *world_thread_of(unsigned nr)
+{
+	return &threads[nr].thread;
+}
+
+void world_thread_ends(int code)
+{
+	world->ends(code);
+	threads[running].ended = true;
+	for (;;)
+		leave();
+}
+
 void world_signal(unsigned nr)
 {
 	thread_set_flags(&threads[nr].thread, THREAD_SIGPENDING);
@@ -182,12 +196,15 @@ void world_take_signal(void)
 	thread_clear_flags(current, THREAD_SIGPENDING);
 }
 
-/* Every thread that is left sleeps: each gets a signal, and must end. */
-static void send_signals(void)
+/* Every thread that is left sleeps: each is to end. */
+static void kill_all(void)
 {
 	world->stuck = true;
-	for (unsigned i = 0; i < world->nr_threads; i++)
-		world_signal(i);
+	hosted_process.group_exit = true;
+	for (unsigned i = 0; i < world->nr_threads; i++) {
+		thread_set_flags(&threads[i].thread, THREAD_SIGPENDING);
+		thread_wake(&threads[i].thread, TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_WAKEKILL);
+	}
 }
 
 /* The next thread that can run, from the running one on; -1: there is none. */
@@ -237,6 +254,7 @@ static void begin_threads(void)
 		t->on = &t->cpu;
 		t->thread.tid = (int)i + 1;
 		t->thread.account = outside.thread.account;
+		process_add(&t->thread);
 		fiber_begin(i, run_body);
 	}
 	running = next_preemption = 0;
@@ -263,10 +281,14 @@ void world_begin(struct world *w)
 	memory_begin(w);
 	clock_begin();
 	run_initcalls();
+	process_begin();
+	outside.thread.proc = &hosted_process;
+	begin_threads();
 }
 
 void world_end(void)
 {
+	process_end();
 	for (unsigned i = 0; i < NR_RESOURCES; i++)
 		if (root_account.used[i])
 			fmt_snprintf(world->fault, sizeof(world->fault),
@@ -280,12 +302,11 @@ void world_end(void)
 
 void world_run(struct world *w)
 {
-	begin_threads();
 	while (!w->fault[0] && !all_ended()) {
 		int next = choose();
 
 		if (next < 0 && !w->stuck) {
-			send_signals();
+			kill_all();
 			continue;
 		}
 		if (next < 0) {

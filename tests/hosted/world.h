@@ -30,6 +30,7 @@ struct world {
 	/* The run: @body(@nr) in each thread. */
 	unsigned nr_threads;
 	void (*body)(unsigned nr);
+	void (*ends)(int code); /* the running thread ends within @body, with that wait status */
 	struct schedule schedule;
 	unsigned failing; /* the allocation that fails, from 1 on; 0: none */
 
@@ -39,7 +40,7 @@ struct world {
 	u8 able[MAX_POINTS];
 	unsigned nr_allocations, nr_to_create; /* in all; before the threads ran */
 	bool failed;			       /* the allocation did */
-	bool stuck;	 /* all that were left slept: from there on each has a signal */
+	bool stuck;	 /* all that were left slept: from there on their process is killed */
 	char fault[200]; /* empty: none */
 };
 
@@ -70,6 +71,20 @@ void world_point(void);
 void world_signal(unsigned nr);
 void world_take_signal(void);
 
+/* --- process.c ----------------------------------------------------------------------- */
+
+struct thread;
+/* A thread of the run, until world_end(). */
+struct thread *world_thread_of(unsigned nr);
+/* The process of all threads of a world, in which each signal is ignored. */
+extern struct proc hosted_process;
+void process_begin(void);
+void process_add(struct thread *t);
+/* Forgets the signals that are pending. */
+void process_end(void);
+/* The running thread ends: never returns. */
+void world_thread_ends(int code) __attribute__((noreturn));
+
 /* --- clock.c ------------------------------------------------------------------------- */
 
 void clock_begin(void);
@@ -83,6 +98,8 @@ void clock_advance(u64 ns);
 void memory_begin(struct world *w);
 /* Objects and pages that were allocated and not freed. */
 unsigned memory_in_use(void);
+/* An allocation of this run has failed. */
+bool memory_failed(void);
 /* The next copies of the running thread from or to user memory meet this, @after bytes. */
 enum user_memory { USER_PRESENT, USER_ABSENT, USER_BAD };
 void user_memory_is(enum user_memory how, size_t after);
