@@ -52,13 +52,23 @@ static u64 earlier(u64 a, u64 b)
 	return a - 1 < b - 1 ? a : b;
 }
 
-static u64 next_event(const struct timer_cpu *c)
+/*
+ * When the hardware of the running CPU, that of @c, is to interrupt. Interrupts off. Another CPU
+ * may cancel a timer of the tree and free it, but none puts one in.
+ */
+static u64 next_event(struct timer_cpu *c)
 {
-	struct rb_node *first = rb_first(&c->tree);
 	u64 next = earlier(earlier(c->tick_ns, c->watchdog_ns), READ_ONCE(c->sched_ns));
 
-	debug_assert(!arch_irq_enabled());
-	return first ? earlier(next, container_of(first, struct ktimer, node)->hard_ns) : next;
+	debug_assert(!arch_irq_enabled() && c == my_timers());
+	if (rb_is_empty(&c->tree))
+		return next;
+	spin_lock(&c->lock);
+	struct rb_node *first = rb_first(&c->tree);
+	if (first)
+		next = earlier(next, container_of(first, struct ktimer, node)->hard_ns);
+	spin_unlock(&c->lock);
+	return next;
 }
 
 /* Interrupts off, on the CPU of @c. */
