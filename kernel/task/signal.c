@@ -27,8 +27,9 @@
 #include "lib/errno.h"
 
 struct sigqueue {
-	struct list link;
+	struct list link;     /* empty: a timer's whose signal is not pending */
 	struct account *user; /* of the receiver, who is charged; NULL: a timer's, paid before */
+	bool kept;	      /* a timer has it, and uses it again; guarded by: sig_lock */
 	struct siginfo info;
 };
 
@@ -47,10 +48,13 @@ INITCALL(signal_init);
 
 /* --- pending sets ------------------------------------------------------------------ */
 
+/* Takes @q, which is pending, out of its queue. */
 static void free_sigqueue(struct sigqueue *q)
 {
 	debug_assert(!list_empty(&q->link));
 	list_del(&q->link);
+	if (q->kept)
+		return;
 	if (q->user)
 		account_give(q->user, RES_SIGNALS, 1);
 	account_put(q->user);
@@ -95,7 +99,7 @@ static struct sigqueue *alloc_sigqueue(struct account *user, u64 limit)
 		return NULL;
 	q = kmem_cache_alloc(sigqueue_cache);
 	if (q)
-		q->user = user ? account_get(user) : NULL;
+		*q = (struct sigqueue){ .user = user ? account_get(user) : NULL };
 	else if (user)
 		account_give(user, RES_SIGNALS, 1);
 	return q;
@@ -104,18 +108,18 @@ static struct sigqueue *alloc_sigqueue(struct account *user, u64 limit)
 /*
  * Queue @sig in @pending, of @t or its process. Beyond RLIMIT_SIGPENDING an ordinary signal is
  * pending all the same. If the kernel or kill(2) sent it, it keeps its siginfo, for there are few
- * of these. A @paid one is a timer's: it has a place of its own, and is not charged.
+ * of these. A timer's has the @place that was made with the timer.
  */
 static int enqueue(struct sigpending *pending, const struct thread *t, int sig,
-		   const struct siginfo *info, bool paid)
+		   const struct siginfo *info, struct sigqueue *place)
 {
 	bool queued_once = sig < SIGRTMIN, always = queued_once && (!info || info->code >= 0);
 	u64 limit = always ? NO_LIMIT : t->proc->rlimit[RLIMIT_SIGPENDING].cur;
 
 	debug_assert(spin_is_held(&t->proc->sig_lock));
-	if (queued_once && !paid && (pending->set & SIGMASK(sig)))
+	if (queued_once && !place && (pending->set & SIGMASK(sig)))
 		return 0;
-	struct sigqueue *q = alloc_sigqueue(paid ? NULL : t->account, limit);
+	struct sigqueue *q = place ? place : alloc_sigqueue(t->account, limit);
 	if (q) {
 		q->info = info ? *info : (struct siginfo){ .code = SI_KERNEL };
 		q->info.signo = sig;
@@ -289,7 +293,7 @@ static struct thread *choose_thread(struct proc *p, int sig)
 
 /* Queue a signal for @t alone, or for the process if @t is NULL. sig_lock held. */
 static int send_locked(struct proc *p, struct thread *t, int sig, const struct siginfo *info,
-		       bool paid)
+		       struct sigqueue *place)
 {
 	const struct thread *looks = t ? t : p->leader;
 
@@ -309,7 +313,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 	}
 	if (signal_is_ignored(p, sig) && !(looks->blocked & SIGMASK(sig)))
 		return 0;
-	int err = enqueue(t ? &t->pending : &p->pending, looks, sig, info, paid);
+	int err = enqueue(t ? &t->pending : &p->pending, looks, sig, info, place);
 	struct thread *target = !t ? choose_thread(p, sig) : taken_by(t, SIGMASK(sig)) ? t : NULL;
 	if (!err && target)
 		signal_notify(target, TASK_INTERRUPTIBLE);
@@ -320,7 +324,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
 {
 	unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
-	int err = t->flags & THREAD_EXITING ? 0 : send_locked(t->proc, t, sig, info, false);
+	int err = t->flags & THREAD_EXITING ? 0 : send_locked(t->proc, t, sig, info, NULL);
 
 	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
 	return err;
@@ -329,19 +333,42 @@ int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
 int signal_send_proc(struct proc *p, int sig, const struct siginfo *info)
 {
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
-	int err = p->nr_threads ? send_locked(p, NULL, sig, info, false) : 0;
+	int err = p->nr_threads ? send_locked(p, NULL, sig, info, NULL) : 0;
 
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 	return err;
 }
 
-void signal_send_timer(struct proc *p, struct thread *t, int sig, const struct siginfo *info)
+struct sigqueue *signal_timer_place(void)
+{
+	struct sigqueue *q = alloc_sigqueue(NULL, NO_LIMIT);
+
+	if (q) {
+		list_init(&q->link);
+		q->kept = true;
+	}
+	return q;
+}
+
+void signal_timer_forget(struct proc *p, struct sigqueue *place)
+{
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
+	bool pending = !list_empty(&place->link);
+
+	place->kept = false;
+	spin_unlock_irqrestore(&p->sig_lock, flags);
+	if (!pending)
+		kmem_cache_free(sigqueue_cache, place);
+}
+
+void signal_send_timer(struct proc *p, struct thread *t, int sig, const struct siginfo *info,
+		       struct sigqueue *place)
 {
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 
-	debug_assert(!t || t->proc == p);
+	debug_assert(list_empty(&place->link) && (!t || t->proc == p));
 	if (t ? !(t->flags & THREAD_EXITING) : p->nr_threads)
-		send_locked(p, t, sig, info, true);
+		send_locked(p, t, sig, info, place);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 }
 
@@ -397,7 +424,7 @@ void signal_force(int sig, const struct siginfo *info)
 	if ((t->blocked & SIGMASK(sig)) || action->handler == SIG_IGN)
 		*action = (struct sigaction){ .handler = SIG_DFL };
 	t->blocked &= ~SIGMASK(sig);
-	enqueue(&t->pending, t, sig, info, false);
+	enqueue(&t->pending, t, sig, info, NULL);
 	signal_recalc(t);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 }

@@ -26,10 +26,16 @@
 int signal_send_thread(struct thread *t, int sig, const struct siginfo *info);
 int signal_send_proc(struct proc *p, int sig, const struct siginfo *info);
 /*
- * The signal of a timer of @p, for @t or if that is NULL for @p as a whole. The timer was charged
- * for it when it was made, so there is always room.
+ * The signal of a timer of @p, for @t or if that is NULL for @p as a whole, which is not pending.
+ * It has the @place that was made with the timer, so there is always room. Any context.
  */
-void signal_send_timer(struct proc *p, struct thread *t, int sig, const struct siginfo *info);
+struct sigqueue;
+void signal_send_timer(struct proc *p, struct thread *t, int sig, const struct siginfo *info,
+		       struct sigqueue *place);
+/* Returns a place for the signal of a new timer, or NULL without memory. */
+struct sigqueue *signal_timer_place(void);
+/* A timer of @p ends. Its signal may be pending: then the place goes when that is taken. */
+void signal_timer_forget(struct proc *p, struct sigqueue *place);
 /* To every process of the group; -ESRCH if there is none. */
 int signal_send_group(int pgid, int sig, const struct siginfo *info);
 

@@ -3,7 +3,8 @@
  * Interval timers: ITIMER_REAL (alarm, setitimer) and those of timer_create(2). Both are kernel
  * timers whose callback sends a signal and re-arms.
  *
- * A POSIX timer has at most one signal pending; expiries meanwhile are counted as overruns.
+ * A POSIX timer has at most one signal pending; expiries meanwhile are counted as overruns. The
+ * place in the queue comes with the timer, so that an expiry needs no memory.
  *
  * Locking: itimers->lock guards the list and the settings. A callback, in an interrupt, reads
  * interval and event without it: a setter cancels the timer first, and that waits for the callback.
@@ -28,7 +29,8 @@ struct posix_timer {
 	bool realtime;	  /* absolute times are CLOCK_REALTIME's */
 	struct timer_event event;
 	struct proc *proc;
-	struct account *user; /* charged for the signal that may be pending */
+	struct account *user;	/* charged for the signal that may be pending */
+	struct sigqueue *place; /* of that signal */
 };
 
 struct itimers {
@@ -158,7 +160,7 @@ static void posix_expired(struct ktimer *k)
 	} else {
 		t->overrun_then = t->overrun;
 		t->overrun = (u32)skipped;
-		signal_send_timer(t->proc, e->thread, e->sig, &info);
+		signal_send_timer(t->proc, e->thread, e->sig, &info, t->place);
 	}
 	spin_unlock_irqrestore(&t->lock, flags);
 }
@@ -174,6 +176,12 @@ static struct posix_timer *alloc_timer(const struct timer_event *event, bool rea
 		kfree(t);
 		return NULL;
 	}
+	t->place = signal_timer_place();
+	if (!t->place) {
+		account_give(user, RES_SIGNALS, 1);
+		kfree(t);
+		return NULL;
+	}
 	ktimer_init(&t->it.ktimer, posix_expired, t);
 	spin_lock_init(&t->lock, "posix timer");
 	t->event = *event;
@@ -186,6 +194,7 @@ static struct posix_timer *alloc_timer(const struct timer_event *event, bool rea
 static void release_timer(struct posix_timer *t)
 {
 	debug_assert(!t->it.ktimer.armed);
+	signal_timer_forget(t->proc, t->place);
 	account_give(t->user, RES_SIGNALS, 1);
 	account_put(t->user);
 	kfree(t);
