@@ -186,7 +186,6 @@ enum { FORKS = 30 };
 static char *second; /* page of a file that others cut off */
 static volatile int *forked, *go;
 
-
 static void fork_and_touch(void *unused)
 {
 	(void)unused;
@@ -310,6 +309,11 @@ static void moving(void)
 	EXPECT_ERROR(EFAULT, (long)mremap(q, PAGE, 2 * PAGE, MREMAP_MAYMOVE));
 	EXPECT_ERROR(EINVAL, (long)mremap(p + 1, PAGE, PAGE, 0));
 	EXPECT_ERROR(EINVAL, (long)mremap(p, PAGE, 0, 0));
+	/* A smaller size gives up the pages behind it, other mappings and holes included. */
+	p = map_memory(4 * PAGE, RW, MAP_PRIVATE);
+	EXPECT(!mprotect(p + PAGE, PAGE, PROT_READ) && !munmap(p + 2 * PAGE, PAGE));
+	EXPECT(mremap(p, 4 * PAGE, PAGE, 0) == p && !fault_of(p, true));
+	EXPECT(fault_of(p + PAGE, false) == MAPERR && fault_of(p + 3 * PAGE, false) == MAPERR);
 }
 
 /* An old size of 0 maps shared memory a second time. */

@@ -47,6 +47,8 @@ static void address_space(void)
 	EXPECT((p = map(16 * MB, MAP_PRIVATE)) != MAP_FAILED);
 	EXPECT_ERROR(ENOMEM, (long)map(64 * MB, MAP_PRIVATE));
 	EXPECT_ERROR(ENOMEM, (long)map(64 * MB, MAP_SHARED));
+	EXPECT_ERROR(EEXIST, (long)mmap(p, 64 * MB, PROT_READ,
+					MAP_ANONYMOUS | MAP_PRIVATE | MAP_FIXED_NOREPLACE, -1, 0));
 	EXPECT_ERROR(ENOMEM, (long)mremap(p, 16 * MB, 80 * MB, MREMAP_MAYMOVE));
 	EXPECT(mmap(p, 16 * MB, PROT_READ, MAP_ANONYMOUS | MAP_PRIVATE | MAP_FIXED, -1, 0) == p);
 	EXPECT(!munmap(p, 16 * MB));
@@ -55,12 +57,14 @@ static void address_space(void)
 
 static void data(void)
 {
-	void *brk = sbrk(0);
+	void *brk = sbrk(0), *p;
 
 	limit(RLIMIT_DATA, 8 * MB, 8 * MB);
 	EXPECT_ERROR(ENOMEM, (long)map(9 * MB, MAP_PRIVATE));
 	EXPECT(map(9 * MB, MAP_SHARED) != MAP_FAILED);
-	EXPECT(mmap(NULL, 9 * MB, PROT_READ, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0) != MAP_FAILED);
+	p = mmap(NULL, 9 * MB, PROT_READ, MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
+	EXPECT(p != MAP_FAILED);
+	EXPECT_ERROR(ENOMEM, mprotect(p, 9 * MB, PROT_READ | PROT_WRITE));
 	EXPECT((char *)syscall(SYS_brk, (char *)brk + 9 * MB) == brk);
 }
 
