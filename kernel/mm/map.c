@@ -488,12 +488,13 @@ static bool move_pages(struct mm *mm, u64 from, u64 to, u64 len)
 /* Joins what cut() has cut at @start and @end. */
 static void join(struct mm *mm, u64 start, u64 end)
 {
-	struct vma *last = vma_at(mm, end);
+	struct vma *above;
 
 	assert_mm_held(mm);
 	vma_merge(mm, vma_at(mm, start));
-	if (last)
-		vma_merge(mm, last);
+	above = vma_at(mm, end);
+	if (above)
+		vma_merge(mm, above);
 }
 
 /*
@@ -565,7 +566,7 @@ static long remap(struct mm *mm, struct range r, u64 new_len, unsigned flags, u6
 		return -EFAULT;
 	if (r.start == r.end)
 		return map_again(mm, v, r.start, new_len, flags, to);
-	/* What is too much goes, holes and other mappings included. */
+	/* The pages behind the new size go, also holes and other mappings. */
 	if (new_len <= r.end - r.start && !(flags & MREMAP_FIXED)) {
 		r.start += new_len;
 		int err = r.start < r.end ? unmap(mm, r) : 0;
