@@ -34,7 +34,7 @@ def hosted(*words):
 
 
 def test_objects_of_the_kernel():
-    hosted("--seed", str(commit_seed()), "--programs", "1000")  # 22 seconds of CPU time
+    hosted("--seed", str(commit_seed()), "--programs", "1000")  # 32 seconds of CPU time
 
 
 @pytest.mark.nightly("a fault that needs two switches at one place each")
