@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the address space that is tried (vma.c) and its model (vma_model.c) share: the calls. */
+/* The calls: the address space that is tried (vma.c) and its model (vma_model.c) share them. */
 #pragma once
 
 #include "kernel/mm/mman.h"
@@ -36,7 +36,7 @@ enum op {
 	OP_STACK,
 	OP_SHOW
 };
-/* What is behind a mapping. The read-only file and the other one are two opens of one inode. */
+/* Which memory is behind a mapping. The read-only file and the other one are two opens of one inode. */
 enum behind { ANON, SHARED_ANON, PRIVATE, SHARED, PRIVATE_RO, SHARED_RO, NR_BEHIND };
 
 static inline unsigned first_of(const struct call *call)

@@ -11,6 +11,7 @@ import subprocess
 
 import pytest
 
+from fairground.base import policies
 from tests.sim.conftest import BUILD, MS, ROOT, SEC, make_plugin, run
 
 WEIGHT = {-5: 3121, 0: 1024, 5: 335, 10: 110}
@@ -121,6 +122,13 @@ def test_a_policy_that_is_built_in_can_be_asked_alone():
     found = re.findall(r"promises\[(.*)\]", collected("sched/fair/bore/bore_cfs.c"))
     assert sorted(found) == ["bore-cfs-deterministic", "bore-cfs-even", "bore-cfs-weighted"]
     assert collected("sched/fair/eevdf/request.c") == "request is no policy of sched/fair/policies.def\n"
+
+
+@pytest.mark.skipif("SRC" in os.environ, reason="one policy alone")
+def test_tools_read_the_traits_that_the_tables_claim():
+    built_in = {name.replace("-", "_"): frozenset(traits) for name, *traits in map(str.split, list_policies())}
+    assert policies.traits() == built_in
+    assert policies.claim("bore_cfs", "scores") and not policies.claim("guest", "scores")
 
 
 # --- the judges can tell ----------------------------------------------------------------------------

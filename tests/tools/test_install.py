@@ -70,6 +70,14 @@ def test_lists_and_experiments_are_packed(command):
     assert "moved" in command("decisions --help").stdout                   # rule.def
 
 
+def test_what_policies_claim_is_packed(command, tmp_path):
+    if not (ROOT / "build/schedsim").exists():
+        pytest.skip("make sim")
+    subprocess.run([ROOT / "build/schedsim", "--sched", "bore", "--time", "9ms", "--decisions", tmp_path / "run.json",
+                    "hogs:n=2"], check=True, capture_output=True)
+    assert "eligible    deadline  score" in command("decisions run.json --full").stdout
+
+
 def test_a_built_viewer_is_packed(command, tmp_path):
     if not (ROOT / "build/viewer.html").exists():
         pytest.skip("make page")
