@@ -258,7 +258,7 @@ static bool input_has_ended(void)
 	return !cmdline_get("interactive");
 }
 
-/* What -EAGAIN and an expired time mean: bytes fewer than VMIN are better than none. */
+/* On -EAGAIN, and when the time is over: are bytes fewer than VMIN better than none? */
 static bool takes_fewer(const struct tty *t)
 {
 	debug_assert(mutex_is_held(&t->lock));
