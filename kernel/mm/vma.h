@@ -89,7 +89,7 @@ void mm_populate(struct mm *mm, u64 start, u64 end);
  * them and nobody shares them (@data), RLIMIT_DATA?
  */
 bool mm_may_grow(const struct mm *mm, u64 len, bool data);
-/* Of these RLIMIT_DATA alone: @len bytes that are mapped become such memory. */
+/* May @len bytes that are mapped become such memory? Asks RLIMIT_DATA alone. */
 bool mm_may_have_data(const struct mm *mm, u64 len);
 /*
  * May the running process lock memory at all, and @len bytes more of @mm? RLIMIT_MEMLOCK, but for
