@@ -337,7 +337,7 @@ static long model_unshare(struct model *m, unsigned proc)
 	return 0;
 }
 
-/* The calls that concern one descriptor. */
+/* Calls on one descriptor that must be open. */
 static long model_one(struct model *m, struct table *t, unsigned nr, const struct call *call)
 {
 	int fd = fd_of(call);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Open files need this beside kernel/fs/file.c: inodes of no file system, and no paths. */
+/* Open files need more than kernel/fs/file.c: inodes of no file system, and no paths. */
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/mm.h"
 #include "kernel/pseudo/pseudo.h"

@@ -18,7 +18,9 @@
 
 enum { CELLS = 64, TCSETS = 0x5402, TCSETSF = 0x5404, TCFLSH = 0x540b, FIONREAD = 0x541b };
 
-#define STEP_NS 60000000ull /* VTIME is one tenth of a second, or none */
+#define STEP_NS 100000000ull /* VTIME is one such, or none */
+/* Three threads begin with VMIN 2 and VTIME. */
+enum { THREE = 3, VMIN_AND_VTIME = 5 };
 
 /* The number of a call: which byte is typed; how many are pasted or read; which settings. */
 enum op {
@@ -107,6 +109,17 @@ static const struct termios settings = {
 	.cc = { INTR, 28, ERASE, KILL, END, 0, 1, 0, START, STOP, 26, 0, 18, 15, WORD, LITERAL, 0 },
 };
 
+/* Six raw modes, and the canonical one. */
+static struct termios mode_of(struct termios t, u32 n)
+{
+	static const u8 vmin[] = { 1, 0, 2 };
+
+	t.lflag = n < 6 ? t.lflag & ~(u32)ICANON : t.lflag | ICANON;
+	t.cc[VMIN] = vmin[n % 3];
+	t.cc[VTIME] = n / 3 == 1;
+	return t;
+}
+
 static void *create(unsigned nr_threads)
 {
 	struct file f = { .flags = O_NOCTTY };
@@ -118,7 +131,7 @@ static void *create(unsigned nr_threads)
 	current->proc = &proc;
 	tty_ops.open(NULL, &f);
 	tty = f.private;
-	tty->termios = settings;
+	tty->termios = nr_threads == THREE ? mode_of(settings, VMIN_AND_VTIME) : settings;
 	tty->head = tty->tail = tty->ready = tty->column = 0;
 	tty->literal = tty->pushed = tty->stopped = false;
 	return tty;
@@ -152,17 +165,6 @@ static struct call draw(struct prng *random, bool one)
 		call.op = OP_READ;
 	call.n = numbers[call.op] ? prng_below(random, numbers[call.op]) : 0;
 	return call;
-}
-
-/* Eight raw modes or fewer, and the canonical one. */
-static struct termios mode_of(struct termios t, u32 n)
-{
-	static const u8 vmin[] = { 1, 0, 2 };
-
-	t.lflag = n < 6 ? t.lflag & ~(u32)ICANON : t.lflag | ICANON;
-	t.cc[VMIN] = vmin[n % 3];
-	t.cc[VTIME] = n / 3 == 1;
-	return t;
 }
 
 static struct termios echo_of(struct termios t, u32 n)
@@ -292,9 +294,8 @@ static void model_create(void *model, unsigned nr_threads)
 {
 	struct model *m = model;
 
-	(void)nr_threads;
 	memset(m, 0, sizeof(*m));
-	m->termios = settings;
+	m->termios = nr_threads == THREE ? mode_of(settings, VMIN_AND_VTIME) : settings;
 	memset(m->screen.cell, ' ', CELLS);
 }
 

@@ -143,9 +143,14 @@ struct call space_draw(struct prng *random, bool one)
 				    OP_READ,	OP_READ,      OP_WRITE,	 OP_WRITE,  OP_STACK,
 				    OP_SHOW,	OP_SHOW };
 
+	struct call call = { .op = often[prng_below(random, ARRAY_SIZE(often))],
+			     .n = prng_below(random, 64 * 64) };
+
 	(void)one;
-	return (struct call){ .op = often[prng_below(random, ARRAY_SIZE(often))],
-			      .n = prng_below(random, 64 * 64) };
+	/* The kernel places from the top: more calls than others are for what is there. */
+	if (prng_below(random, 2))
+		call.n += PLACED - 4 + prng_below(random, 4) - first_of(&call);
+	return call;
 }
 
 static long map(struct space *o, const struct call *call)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The calls: the address space that is tried (vma.c) and its model (vma_model.c) share them. */
+/* The calls of the address space that is tried, for vma.c and the model of it (vma_model.c). */
 #pragma once
 
 #include "kernel/mm/mman.h"
@@ -36,7 +36,7 @@ enum op {
 	OP_STACK,
 	OP_SHOW
 };
-/* Which memory is behind a mapping. The read-only file and the other one are two opens of one inode. */
+/* The memory behind a mapping. The read-only file and the other one are two opens of one inode. */
 enum behind { ANON, SHARED_ANON, PRIVATE, SHARED, PRIVATE_RO, SHARED_RO, NR_BEHIND };
 
 static inline unsigned first_of(const struct call *call)

@@ -305,7 +305,7 @@ static long model_brk(struct model *m, unsigned want, const struct answer *a)
 	return m->brk;
 }
 
-/* Returns the byte at @p, for a write in a copy of its own. NULL: it is behind the file's end. */
+/* The byte at @p, or for a write its own new copy. NULL: it is behind the end of the file. */
 static u8 *byte_of(struct model *m, struct page *p, bool write)
 {
 	u8 *shared = &m->content[p->content][min((unsigned)p->offset, OBJECT_PAGES - 1u)];
