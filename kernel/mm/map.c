@@ -47,7 +47,6 @@ struct zap {
 
 static void zap_finish(struct zap *z)
 {
-	assert_mm_held(z->mm);
 	if (!z->nr)
 		return;
 	arch_tlb_shootdown(z->mm->pt_root);
@@ -256,7 +255,6 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 		err = -EPERM;
 	if (!err && file && file->ops->mmap)
 		err = file->ops->mmap(file, offset, len, shared);
-
 	if (err)
 		return err;
 	if (file)
@@ -287,7 +285,6 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 		addr_or_err = place_error(mm, addr, len, flags) ?: addr_or_err;
 	if (!addr_or_err)
 		addr_or_err = map(mm, addr, len, flags, &model);
-	debug_assert(addr_or_err < 0 || addr_or_err % (long)PAGE_SIZE == 0);
 	vma_unlock(mm);
 	if (memory)
 		file_put(memory); /* the vma has its own reference */
@@ -462,7 +459,6 @@ static unsigned move_one(void *arg, u64 va, u64 pa, unsigned prot)
 {
 	struct move *m = arg;
 
-	assert_mm_held(m->mm);
 	if (m->failed || arch_pt_map(m->mm->pt_root, va + m->distance, pa, prot)) {
 		m->failed = true;
 		return prot;
@@ -488,11 +484,10 @@ static bool move_pages(struct mm *mm, u64 from, u64 to, u64 len)
 /* Joins what cut() has cut at @start and @end. */
 static void join(struct mm *mm, u64 start, u64 end)
 {
-	struct vma *above;
-
 	assert_mm_held(mm);
 	vma_merge(mm, vma_at(mm, start));
-	above = vma_at(mm, end);
+	struct vma *above = vma_at(mm, end);
+
 	if (above)
 		vma_merge(mm, above);
 }
@@ -600,7 +595,6 @@ long mm_remap(struct mm *mm, u64 addr, u64 old_len, u64 new_len, unsigned flags,
 	mutex_lock(&mm->lock);
 	long result = remap(mm, r, ALIGN_UP(new_len, PAGE_SIZE), flags, to);
 
-	debug_assert(result < 0 || result % (long)PAGE_SIZE == 0);
 	vma_unlock(mm);
 	return result;
 }
