@@ -45,6 +45,7 @@ MEMORY_MIB = 512     # enough for Linux
 TIMEOUT_S = 3600     # only ends machines that hang
 # How far our figure may be from Linux's in each kind of row: by a part of Linux's, or by an amount.
 KINDS = {"amounts": (0.05, 0.0), "counts": (0.05, 1.0), "migrations": (0.25, 3.0), "latencies": (0.10, 3.0)}
+NO_ROW = "NO ROW"
 TELLING = 0.5  # a figure is compared only if its runs on Linux lie within this part of their median
 FOR_EACH_CPU = re.compile(r"\b(?:(\d+)\*)?CPUS\b")
 PROGRAM = "mix"
@@ -63,11 +64,12 @@ mkdir -p /tmp/cgroup && mount -t cgroup2 none /tmp/cgroup && echo +cpu >/tmp/cgr
 
 @dataclass(frozen=True)
 class Explained:
-    """Why a row differs, and between which quotients ours / Linux's it may lie; or why a figure is no row."""
+    """Why a row differs, and between which quotients ours / Linux's it may lie. Without them it is no row, because our
+    own runs are too far apart."""
 
     reason: str
     low: float = 0
-    high: float = 0  # 0: no bound of it could fail
+    high: float = 0
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class Row:
     explained: Explained | None = None
 
     @property
-    def compared(self) -> bool:
+    def bounded(self) -> bool:
+        """Is there a bound that our runs could fail?"""
         return not self.explained or self.explained.high > 0
 
     def allowed(self, linux: float) -> float:
@@ -100,7 +103,10 @@ class Row:
 
     def verdict(self, ours: Sequence[float], linux: Sequence[float]) -> str:
         """Of the figures of some runs: PASS if the medians are within the bound; SPREAD if our median is among Linux's
-        runs, or within the bound of one of them; EXPLAINED if it is within the entry's own bounds; otherwise FAIL."""
+        runs, or within the bound of one of them; EXPLAINED if it is within the entry's own bounds; otherwise FAIL.
+        NO ROW if no bound could fail; BEYOND if, moreover, all of ours are less than all of Linux's, or all more."""
+        if not self.bounded or not self.tells(linux):
+            return "BEYOND" if max(ours) < min(linux) or max(linux) < min(ours) else NO_ROW
         a, b = statistics.median(ours), statistics.median(linux)
         if abs(a - b) <= self.allowed(b):
             return "PASS"
@@ -335,7 +341,7 @@ def judge(cases: Sequence[Case], ours: Figures, linux: Mapping[str, Any]) -> lis
     """One dictionary for each row."""
     table = []
     for case in cases:
-        for row in filter(lambda row: row.compared, case.rows):
+        for row in case.rows:
             figure = row.name.removeprefix(case.name + ".")
             each, theirs = ours[case.name][figure], linux[case.name][figure]
             a, b = statistics.median(each), statistics.median(theirs)
@@ -351,28 +357,40 @@ def number(value: float) -> str:
 
 
 def spread(values: Sequence[float]) -> str:
-    """The least and the most of some runs; nothing if they are all the same."""
-    return "" if min(values) == max(values) else f"{number(min(values))}..{number(max(values))}"
+    """The least and the most of some runs, or the one value of all."""
+    return "..".join(map(number, sorted({min(values), max(values)})))
+
+
+def is_row(line: Mapping[str, Any]) -> bool:
+    return line["verdict"] not in (NO_ROW, "BEYOND")
 
 
 def print_table(table: Sequence[Mapping[str, Any]]) -> None:
+    """The rows; then the figures that are none, with the least and the most of the runs."""
     width = max(len(line["row"]) for line in table)
     print(f"{'row':<{width}} {'ours':>10} {'Linux':>10} {'difference':>11}  {'Linux, runs':<20} {'bound':<20} verdict")
-    for line in table:
+    for line in filter(is_row, table):
         reason = f": {line['reason']}" if line["verdict"] == "EXPLAINED" else ""
         print(f"{line['row']:<{width}} {number(line['ours']):>10} {number(line['linux']):>10} "
               f"{line['difference']:>11}  {spread(line['linux_runs']):<20} {line['bound']:<20} "
               f"{line['verdict']}{reason}")
+    others = [line for line in table if not is_row(line)]
+    if others:
+        print(f"\n{'no row: runs too far apart':<{width}} {'ours':<20} Linux")
+    for line in others:
+        print(f"{line['row']:<{width}} {spread(line['ours_runs']):<20} {spread(line['linux_runs']):<20} "
+              f"{'beyond' if line['verdict'] == 'BEYOND' else ''}".rstrip())
 
 
 def summary(table: Sequence[Mapping[str, Any]]) -> str:
     """The last line, and before it the entries that are no longer needed."""
     count = {verdict: sum(line["verdict"] == verdict for line in table)
              for verdict in ("PASS", "SPREAD", "EXPLAINED", "FAIL")}
+    rows = sum(map(is_row, table))
     mended = [line["row"] for line in table if line["verdict"] in ("PASS", "SPREAD") and line["reason"]]
     return "".join(f"{row}: within the bound; its entry in explained.toml can go\n" for row in mended) + \
-        f"{len(table)} rows: {count['PASS']} pass, {count['SPREAD']} among Linux's runs, " \
-        f"{count['EXPLAINED']} explained, {count['FAIL']} fail"
+        f"{rows} rows: {count['PASS']} pass, {count['SPREAD']} among Linux's runs, " \
+        f"{count['EXPLAINED']} explained, {count['FAIL']} fail; {len(table) - rows} figures are no rows"
 
 
 def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool, nr_runs: int) -> list[dict[str, Any]]:
@@ -401,6 +419,7 @@ def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool, nr_runs:
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("cases", nargs="*", help="names of cases; all of them if there is none")
     parser.add_argument("--fast", action="store_true", help="only the part that the nightly tests check")
+    parser.add_argument("--runs", type=int, metavar="N", help=f"boots of each kernel ({RUNS}; --fast: {FAST_RUNS})")
     parser.add_argument("--fresh", action="store_true", help="boot Linux too and keep its figures")
     parser.add_argument("--scheds", default=",".join(KERNELS), help="cfs, eevdf or both")
 
@@ -424,7 +443,10 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             raise UsageError(f"--scheds {sched}: {' or '.join(KERNELS)} is expected: Linux has no other")
     if arguments.fresh and arguments.fast:
         raise UsageError("--fresh keeps figures of five boots: without --fast")
-    table, runs = [], FAST_RUNS if arguments.fast else RUNS
+    runs = arguments.runs or (FAST_RUNS if arguments.fast else RUNS)
+    if runs < 1:
+        raise UsageError(f"--runs {runs}: at least one is expected")
+    table = []
     for sched in scheds:
         cases = chosen(sched, arguments)
         if cases:
