@@ -85,11 +85,12 @@ def test_fifo_is_throttled_to_its_share(guest):
 
 def test_the_fair_server_takes_the_place_of_throttling_under_eevdf(guest):
     """As in Linux 6.12: a real-time task alone has the whole CPU; fair tasks beside it have 50 ms of each second, and
-    wait for 950 ms at most. Without a server they have nothing."""
+    wait for 950 ms at most. Without a server they have nothing. The fair hog begins first: a shell beside a real-time
+    hog may wait for the server before it can begin another."""
     text = guest("""cd /sys/kernel/debug/sched/fair_server/cpu0; cat runtime period
         for bad in 1000000001 -1 x 951000000; do echo $bad > runtime || echo refused $bad; done; cat runtime
-        hog -t 2s -a 0 -p fifo:5; hog -t 2s -a 0 -p fifo:5 & hog -t 2s -a 0; wait
-        echo 0 > runtime; hog -t 1s -a 0 -p fifo:5 & hog -t 1100ms -a 0; wait""", cpus=1, icount=True,
+        hog -t 2s -a 0 -p fifo:5; hog -t 2s -a 0 & hog -t 2s -a 0 -p fifo:5; wait
+        echo 0 > runtime; hog -t 1100ms -a 0 & hog -t 1s -a 0 -p fifo:5; wait""", cpus=1, icount=True,
                  sched="eevdf").replace("\r", "")
     assert "\n50000000\n1000000000\n" in text and "refused 951000000\n50000000\n" in text
     assert all(f"refused {bad}\n" in text for bad in ("1000000001", "-1", "x"))

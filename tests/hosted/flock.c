@@ -21,7 +21,8 @@ struct locked {
 	struct file file[FILES];
 };
 
-static bool converts[FILES]; /* a call of the last run may have given up the file's lock */
+static bool converts[FILES];   /* a call of the last run may have given up the file's lock */
+static unsigned inside[FILES]; /* calls that lock it */
 
 static unsigned file_of(unsigned nr)
 {
@@ -34,6 +35,7 @@ static void *create(unsigned nr_threads)
 
 	(void)nr_threads;
 	memset(converts, 0, sizeof(converts));
+	memset(inside, 0, sizeof(inside));
 	for (unsigned i = 0; i < FILES; i++)
 		o->file[i].inode = &o->inode;
 	return o;
@@ -65,8 +67,11 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	struct answer answer = { 0 };
 
 	(void)id;
-	converts[file_of(nr)] |= call->op != OP_UNLOCK && f->mode & FILE_LOCKED;
+	/* A call that began before the other's may convert what that one locked meanwhile. */
+	if (call->op != OP_UNLOCK)
+		converts[file_of(nr)] |= inside[file_of(nr)]++ || f->mode & FILE_LOCKED;
 	answer.value = flock_apply(f, ops[call->op]);
+	inside[file_of(nr)] -= call->op != OP_UNLOCK;
 	return answer;
 }
 
