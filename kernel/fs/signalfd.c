@@ -62,8 +62,9 @@ static long wait_for(struct file *f, const struct signalfd *s, struct siginfo *i
 			return -EAGAIN;
 		err = wait_event_interruptible(&signal_queued,
 					       signal_any_pending(READ_ONCE(s->set)));
+		/* One for this reader may have come before the one that ends its sleep. */
 		if (err)
-			return err;
+			return signal_wait(READ_ONCE(s->set), info, 0) < 0 ? err : 0;
 	}
 	return 0;
 }

@@ -280,10 +280,13 @@ static long wait_until_readable(struct tty *t, size_t n, bool block)
 		if (!block)
 			return takes_fewer(t) ? 0 : -EAGAIN;
 		ret = wait_for_input(t, tty_local(t, ICANON) ? 0 : w.deadline_ns);
-		if (ret == -ETIMEDOUT && (takes_fewer(t) || !t->termios.cc[VMIN]))
+		bool raw = !tty_local(t, ICANON);
+		if (ret == -ETIMEDOUT && raw && (ldisc_pending(t) || !t->termios.cc[VMIN]))
 			return 0;
 		if (ret && ret != -ETIMEDOUT)
 			return ret;
+		if (ret) /* The mode has changed, or another reader took the bytes. */
+			w = (struct raw_wait){ 0 };
 	}
 }
 
