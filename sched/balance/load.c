@@ -150,7 +150,6 @@ struct group_stats group_measure(struct sched *s, const struct group *group,
 				 const struct cpumask *cpus, const struct task *except,
 				 u32 imbalance_pct, enum misfits misfits)
 {
-	SCHED_DEBUG_ASSERT(imbalance_pct >= 100);
 	return measure(s, group, cpus, except, imbalance_pct, misfits, NULL);
 }
 
