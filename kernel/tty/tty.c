@@ -258,7 +258,7 @@ static bool input_has_ended(void)
 	return !cmdline_get("interactive");
 }
 
-/* On -EAGAIN, and when the time is over: are bytes fewer than VMIN better than none? */
+/* Does a read that must not wait take bytes that are fewer than VMIN? */
 static bool takes_fewer(const struct tty *t)
 {
 	debug_assert(mutex_is_held(&t->lock));

@@ -98,9 +98,10 @@ static inline const struct domain *domain_of_all_capacities(struct sched *s, uns
 }
 
 /*
- * The CPU of @good to which an urgent task of @rq goes, on behalf of CPU @cpu; -1: @good is empty.
- * It is that of @rq; else one as near as any is: @cpu, or the next after the one that @cpu took the
- * last time, so that all have their turns. The lock of @rq is held. (urgent.c)
+ * Returns the CPU of @good to which an urgent task of @rq goes, on behalf of CPU @cpu; -1: @good is
+ * empty. The CPU of @rq comes first. Then only the CPUs that are nearest to it count: @cpu if it is
+ * one of them, else the next after the one that @cpu took the last time, so that all have their
+ * turns. The lock of @rq is held. (urgent.c)
  */
 int urgent_target(struct rq *rq, const struct cpumask *good, unsigned cpu);
 

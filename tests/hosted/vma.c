@@ -203,7 +203,7 @@ static long touch(struct mm *mm, unsigned page, bool write, unsigned id)
 	return result;
 }
 
-/* Of the pages of the call those that the change has reached, as bits. */
+/* Returns a bit for each page of the call that the change has reached. */
 static u64 changed(struct mm *mm, const struct call *call)
 {
 	u64 bits = 0;

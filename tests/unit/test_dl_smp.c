@@ -248,8 +248,8 @@ static void of_equally_late_cpus_the_nearest_is_taken(void **state)
 }
 
 /*
- * Of the CPUs without a deadline task one idles, one runs a fair task, one a real-time task. Each
- * has its turn, as on Linux.
+ * Three CPUs have no deadline task: one idles, one runs a fair task, one a real-time task. Each of
+ * the three has its turn, as on Linux.
  */
 static void without_a_deadline_all_cpus_are_alike(void **state)
 {
