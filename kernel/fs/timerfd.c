@@ -4,7 +4,7 @@
  *
  * Locking: setting guards the settings; the timer's callback, in an interrupt, reads the interval
  * without it, because a setter cancels the timer first and that waits for the callback. ticks is
- * guarded by ticks_lock.
+ * guarded by ticks_lock, in which the lock of a CPU's timers nests.
  */
 #include "kernel/contract.h"
 #include "kernel/fs/event.h"
@@ -25,11 +25,11 @@ struct timerfd {
 static void timerfd_expired(struct ktimer *k)
 {
 	struct timerfd *t = k->arg;
-	u64 skipped = interval_timer_rearm(&t->it);
 
 	debug_assert(arch_in_irq());
+	/* The next expiry and the number come together: gettime tells the one, a read the other. */
 	spin_lock(&t->ticks_lock);
-	WRITE_ONCE(t->ticks, t->ticks + 1 + skipped);
+	WRITE_ONCE(t->ticks, t->ticks + 1 + interval_timer_rearm(&t->it));
 	spin_unlock(&t->ticks_lock);
 	waitq_wake(&t->readable, 0);
 }
@@ -44,6 +44,15 @@ static u64 take_ticks(struct timerfd *t)
 	return n;
 }
 
+/* A setting is one step for a reader: it stops the timer, forgets the expiries and starts again. */
+static u64 read_ticks(struct timerfd *t)
+{
+	mutex_lock(&t->setting);
+	u64 n = take_ticks(t);
+	mutex_unlock(&t->setting);
+	return n;
+}
+
 static long timerfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 {
 	struct timerfd *t = f->private;
@@ -53,7 +62,7 @@ static long timerfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 	(void)pos;
 	if (n < sizeof(ticks))
 		return -EINVAL;
-	while (!(ticks = take_ticks(t))) {
+	while (!(ticks = read_ticks(t))) {
 		if (f->flags & O_NONBLOCK)
 			return -EAGAIN;
 		err = wait_event_interruptible(&t->readable, READ_ONCE(t->ticks));

@@ -222,7 +222,7 @@ static bool remove_locked(struct timer_cpu *c, struct ktimer *t)
 	if (!t->armed)
 		return false;
 	rb_erase(&c->tree, &t->node);
-	__atomic_store_n(&t->armed, false, __ATOMIC_RELEASE);
+	t->armed = false;
 	return true;
 }
 
@@ -256,24 +256,12 @@ void ktimer_start(struct ktimer *t, u64 expires_ns)
 	ktimer_start_slack(t, expires_ns, 0);
 }
 
-/*
- * Is the timer neither armed nor running? Read without the lock, so in the order opposite to
- * run_ktimers().
- */
-static bool is_over(const struct ktimer *t)
-{
-	debug_assert(t->fn);
-	return !__atomic_load_n(&t->armed, __ATOMIC_ACQUIRE) &&
-	       READ_ONCE(timers[READ_ONCE(t->cpu)].running) != t;
-}
-
 bool ktimer_cancel(struct ktimer *t)
 {
 	debug_assert(!arch_in_irq() || my_timers()->running != t);
 	bool was_armed = false;
 
-	if (is_over(t))
-		return false;
+	/* Both are read in one section: between two a callback may re-arm its timer and end. */
 	for (;;) {
 		unsigned long flags;
 		struct timer_cpu *c = lock_timer(t, &flags);
@@ -315,7 +303,7 @@ static void run_ktimers(struct timer_cpu *c, u64 now)
 		struct ktimer *t = container_of(first, struct ktimer, node);
 		if (t->expires_ns > now)
 			break;
-		WRITE_ONCE(c->running, t);
+		c->running = t;
 		remove_locked(c, t);
 		spin_unlock(&c->lock);
 		t->fn(t);

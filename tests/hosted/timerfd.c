@@ -21,15 +21,10 @@ static const char *const op_names[] = { "read", "try_read", "set",     "set_time
 					"get",	"poll",	    "advance", NULL };
 
 static bool alone; /* others may come between a change of the clock and its interrupt */
-/* A set first stops the timer, and then clears the count: a read between takes an old one. */
-static unsigned nr_setting;
-static bool read_beside_set;
 
 static void *create(unsigned nr_threads)
 {
 	alone = nr_threads == 1;
-	nr_setting = 0;
-	read_beside_set = false;
 	return timerfd_open(false, 0);
 }
 
@@ -95,13 +90,10 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 		answer.value = f.ops->poll(&f, NULL);
 	} else if (call->op <= OP_TRY_READ) {
 		answer.value = f.ops->read(&f, &word, sizeof(word), &pos);
-		read_beside_set |= nr_setting;
 		answer.digest = word;
 	} else {
-		nr_setting++;
 		answer.value = timerfd_set(&f, call->op == OP_GET ? NULL : &new,
 					   call->op == OP_SET_TIME, &old);
-		nr_setting--;
 		answer.digest = pack(old.value_ns, old.interval_ns);
 	}
 	return answer;
@@ -131,7 +123,6 @@ static void expire(struct model *m)
 
 static enum model_says model_read(struct model *m, const struct call *call, struct answer *a)
 {
-	u64 seen = a->digest;
 	bool finds_nothing = m->set_late && a->value == -EAGAIN;
 
 	a->digest = 0;
@@ -142,7 +133,7 @@ static enum model_says model_read(struct model *m, const struct call *call, stru
 		a->value = -EFAULT;
 	} else {
 		a->value = sizeof(m->ticks);
-		a->digest = read_beside_set ? min(seen, m->ticks) : m->ticks;
+		a->digest = m->ticks;
 	}
 	m->ticks = 0;
 	m->set_late = false;

@@ -27,19 +27,23 @@ def test_program(tap_program, program):
 
 
 def hosted(*words):
-    """Let programs of system calls run on objects of the kernel, beside their models."""
+    """Let programs of system calls run on objects of the kernel, beside their models.
+
+    They are the same for each commit, because a model that is too strict for one of them says nothing about the commit.
+    Fresh ones are tried with --seed.
+    """
     done = subprocess.run([f"{BUILD}/unit/hosted", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, **ENVIRONMENT})
     assert done.returncode == 0, f"build/unit/hosted {' '.join(words)}\n{done.stdout[-4000:]}"
 
 
 def test_objects_of_the_kernel():
-    hosted("--seed", str(commit_seed()), "--programs", "1000")  # 32 seconds of CPU time
+    hosted("--programs", "1000")  # 32 seconds of CPU time
 
 
 @pytest.mark.nightly("a fault that needs two switches at one place each")
 def test_objects_of_the_kernel_under_every_schedule():
-    hosted("--seed", str(commit_seed()), "--programs", "400", "--runs", "0")
+    hosted("--programs", "400", "--runs", "0")
 
 
 @pytest.mark.parametrize("sched", SCHEDULERS)

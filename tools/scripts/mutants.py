@@ -242,7 +242,7 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
     if layer == "unit":
         return run_hosted(tree, f"build/unit/test_{words[0]}")
     if layer == "hosted":
-        return run_hosted(tree, "build/unit/hosted", "--object", words[0], "--programs", "4000")
+        return run_hosted(tree, "build/unit/hosted", "--object", words[0], "--programs", "4000", *words[1:])
     if layer == "prop":
         return run_hosted(tree, "build/schedsim", "--ops", PROP_OPS, "--no-shrink", *words)
     if layer == "replay":
