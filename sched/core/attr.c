@@ -5,7 +5,7 @@
  *
  * Lock: the runqueue's of the task.
  */
-#include "sched/core/membership.h"
+#include "sched/core/observers.h"
 #include "sched/core/task.h"
 #include "sched/fair/core/fair.h"
 #include "lib/errno.h"

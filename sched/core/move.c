@@ -5,7 +5,7 @@
  *
  * Lock: one runqueue's at a time, never two. PROTOCOL: migration is in core.h.
  */
-#include "sched/core/membership.h"
+#include "sched/core/observers.h"
 #include "sched/fair/core/fair.h"
 #include "sched/observe/trace.h"
 

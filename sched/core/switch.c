@@ -13,7 +13,7 @@
  *
  * Reading order: after class.h and stop.c; next wake.c, then fair/core/fair.c.
  */
-#include "sched/core/membership.h"
+#include "sched/core/observers.h"
 
 /* --- choosing ------------------------------------------------------------- */
 

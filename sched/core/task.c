@@ -2,7 +2,7 @@
 /*
  * Tasks: birth and death.
  */
-#include "sched/core/membership.h"
+#include "sched/core/observers.h"
 #include "sched/core/family.h"
 #include "sched/core/task.h"
 #include "sched/fair/core/fair.h"

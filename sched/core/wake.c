@@ -6,7 +6,7 @@
  * sched_switch_begin() takes it off the queue if the announcement still stands.
  * A waker that finds it queued only withdraws the announcement.
  */
-#include "sched/core/membership.h"
+#include "sched/core/observers.h"
 #include "sched/observe/trace.h"
 
 void sched_block(struct task *t, u32 state)
