@@ -97,7 +97,8 @@ static inline void observe_busy(struct rq *rq)
 /* A tick was charged; the timer fired. */
 static inline void observe_tick(struct rq *rq)
 {
-	freq_report(rq, FREQ_TICK);
+	if (unlikely(rq->freq))
+		freq_cpu_ticks(rq);
 }
 
 static inline void observe_timer(struct rq *rq)

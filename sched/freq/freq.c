@@ -166,13 +166,18 @@ void freq_update(struct rq *rq, enum freq_reason reason)
 	struct freq_domain *d = rq->freq->domain;
 
 	debug_assert_locked(rq);
-	if (reason == FREQ_TICK && rq->uneven) {
-		fit_note(rq);
-		overutilized_note(rq, rq->curr);
-	}
 	host_lock(&d->lock);
 	d->governor->update(rq, d, reason);
 	host_unlock(&d->lock);
+}
+
+void freq_cpu_ticks(struct rq *rq)
+{
+	if (rq->uneven) {
+		fit_note(rq);
+		overutilized_note(rq, rq->curr);
+	}
+	freq_update(rq, FREQ_TICK);
 }
 
 void freq_task_enters(struct rq *rq, struct task *t, unsigned flags)

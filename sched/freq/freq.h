@@ -162,6 +162,8 @@ void freq_cpu_starts(struct rq *rq);
 /* Its idle task begins to run, or ends. */
 void freq_cpu_idles(struct rq *rq);
 void freq_cpu_works(struct rq *rq);
+/* A tick was charged. */
+void freq_cpu_ticks(struct rq *rq);
 /* @t becomes runnable there, or not; @flags: queue_flags. */
 void freq_task_enters(struct rq *rq, struct task *t, unsigned flags);
 void freq_task_leaves(struct rq *rq, struct task *t, unsigned flags);
