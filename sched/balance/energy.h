@@ -30,24 +30,6 @@ void energy_rebuilt(struct sched *s);
 /* E10 of invariant.def. @rq has frequencies; locked. */
 void energy_check(const struct rq *rq);
 
-/* --- over-utilised (overutilized.c) -------------------------------------------------------- */
-
-/* True if less than a fifth is left of @rq's CPU, its clamps counted. Read racily. */
-bool cpu_is_overutilized(const struct rq *rq);
-/*
- * Notes that the machine is over-utilised if the CPU of @rq is and @t is a fair task. @t woke up on
- * @rq, which is locked and uneven, or a tick found it running there.
- */
-void overutilized_note(struct rq *rq, const struct task *t);
-/*
- * A balancing pass for @cpu, of an uneven machine, has compared @cpus. If one is over-utilised the
- * machine is, and if none is and @cpus are all CPUs in service, it is not. Returns whether the pass
- * may go on: EAS is off, or the machine is over-utilised.
- */
-bool overutilized_survey(struct sched *s, unsigned cpu, const struct cpumask *cpus);
-/* The flag is @yes from now on, says @cpu. */
-void overutilized_set(struct sched *s, unsigned cpu, bool yes);
-
 /* --- placement (energy.c) ------------------------------------------------------------------ */
 
 /* True if energy decides where @t, woken by a CPU numbered @cpu, goes. @s is uneven. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CPUs of several capacities: has a task enough of the CPU where it runs? One that has not is a
- * *misfit*; balancing brings it to a faster CPU that has room. All of it is behind rq->uneven: on
- * a machine of equal CPUs there are no misfits. Source: Linux 6.1, fair.c (docs/sources.md).
+ * *misfit*; balancing brings it to a faster CPU that has room. And has a CPU enough for all of its
+ * fair tasks? If one has not, the machine is *over-utilised*, and energy places nothing. All of it
+ * is behind rq->uneven: a machine of equal CPUs has no misfits, and EAS is off. Source: Linux 6.1,
+ * fair.c (docs/sources.md).
  */
 #pragma once
 
@@ -36,3 +38,21 @@ int fit_idle_cpu(struct sched *s, const struct domain *sd, const struct task *t,
  * work; Linux does at each switch, too. Locked: @rq, which is uneven.
  */
 void fit_note(struct rq *rq);
+
+/* --- over-utilised (energy.h) ---------------------------------------------------------------- */
+
+/* True if less than a fifth is left of @rq's CPU, its clamps counted. Read racily. */
+bool cpu_is_overutilized(const struct rq *rq);
+/*
+ * Notes that the machine is over-utilised if the CPU of @rq is and @t is a fair task. @t woke up on
+ * @rq, which is locked and uneven, or a tick found it running there.
+ */
+void overutilized_note(struct rq *rq, const struct task *t);
+/*
+ * A balancing pass for @cpu, of an uneven machine, has compared @cpus. If one is over-utilised the
+ * machine is, and if none is and @cpus are all CPUs in service, it is not. Returns whether the pass
+ * may go on: EAS is off, or the machine is over-utilised.
+ */
+bool overutilized_survey(struct sched *s, unsigned cpu, const struct cpumask *cpus);
+/* The flag is @yes from now on, says @cpu. */
+void overutilized_set(struct sched *s, unsigned cpu, bool yes);

@@ -11,6 +11,7 @@
 #include "group.h"
 #include "lib/errno.h"
 #include "sched/balance/energy.h"
+#include "sched/balance/fit.h"
 #include "sched/fair/core/class.h"
 #include "speeds.h"
 
