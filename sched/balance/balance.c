@@ -155,7 +155,7 @@ static void detach_tasks(struct pass *p, struct rq *src)
 	struct list *tasks = &src->fair_tasks;
 	u32 budget = min(p->s->tunable.nr_migrate, src->nr_running);
 
-	SCHED_ASSERT(host_lock_held(&src->lock));
+	assert_locked(src);
 	if (unlikely(p->record))
 		pass_record_locked(p, src);
 	/* Other CPUs may have emptied it since it was chosen: that says nothing about affinity. */

@@ -17,14 +17,14 @@ static void age(struct rq *rq, u64 now, bool running)
 
 void capacity_used(struct rq *rq, u64 delta)
 {
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	age(rq, rq_time_before(rq, delta), false);
 	age(rq, rq_time(rq), true);
 }
 
 void capacity_refresh(struct rq *rq)
 {
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	if (rq->curr->class->rank < CLASS_fair)
 		charge_current(rq);
 	if (likely(!rq->urgent.util_sum && rq->capacity == rq->capacity_orig))

@@ -77,7 +77,7 @@ void fit_note(struct rq *rq)
 	const struct task *t = rq->curr;
 	bool misfit = t->class->rank == CLASS_fair && t->nr_allowed > 1 && !task_fits(rq, t);
 
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	WRITE_ONCE(rq->misfit_load, misfit ? max(1ull, task_load(t)) : 0);
 }
 
@@ -102,7 +102,8 @@ void overutilized_set(struct sched *s, unsigned cpu, bool yes)
 
 void overutilized_note(struct rq *rq, const struct task *t)
 {
-	SCHED_ASSERT(host_lock_held(&rq->lock) && rq->uneven);
+	assert_locked(rq);
+	SCHED_ASSERT(rq->uneven);
 	if (t->class->rank == CLASS_fair && !READ_ONCE(rq->s->freq->overutilized) &&
 	    cpu_is_overutilized(rq) && !cpu_is_isolated(rq->s, rq->cpu))
 		overutilized_set(rq->s, rq->cpu, true);

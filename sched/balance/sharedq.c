@@ -170,7 +170,7 @@ static void unlink_task(struct rq *rq, struct task *t)
 	struct shard *shard = rq->shared.shard;
 
 	SCHED_DEBUG_ASSERT(t->shared.state != SHARED_NOT);
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	lock_shard(rq, shard);
 	if (t->shared.state == SHARED_LINKED)
 		take_off(shard, t);
@@ -185,7 +185,7 @@ void sharedq_add(struct rq *rq, struct task *t, unsigned flags)
 {
 	bool woken = (flags & ENQUEUE_WAKEUP) && !(flags & ENQUEUE_MIGRATED);
 
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	/* A task that is alone on its runqueue runs next anyway. */
 	if (rq->shared.shares_all ? rq->nr_running < 2 : !woken)
 		return;
@@ -202,7 +202,7 @@ void sharedq_remove(struct rq *rq, struct task *t)
 
 void sharedq_switched(struct rq *rq, struct task *prev, struct task *next)
 {
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	if (next != rq->idle && cpumask_test(&rq->s->shared_idle, rq->cpu))
 		cpumask_clear_atomic(&rq->s->shared_idle, rq->cpu);
 	sharedq_remove(rq, next);
@@ -215,7 +215,7 @@ void sharedq_add_all(struct rq *rq)
 {
 	struct task *t;
 
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	if (!rq->shared.shares_all || rq->nr_running < 2)
 		return;
 	list_for_each(t, &rq->fair_tasks, link)
@@ -377,7 +377,7 @@ bool sharedq_pull(struct rq *rq)
 	struct task *t;
 	int from;
 
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	WRITE_ONCE(rq->shared.steal_at, 0);
 	if (!rq->shared.shard)
 		return false;
@@ -403,7 +403,7 @@ bool sharedq_pull(struct rq *rq)
 
 void sharedq_timer(struct rq *rq)
 {
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	if (!rq->shared.steal_at || time_before(rq->clock, rq->shared.steal_at))
 		return;
 	rq->shared.steal_at = 0;
@@ -547,7 +547,7 @@ void sharedq_check(struct rq *rq)
 	u32 nr = 0;
 	struct task *t;
 
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	SCHED_CHECK(S2, rq->curr->shared.state == SHARED_NOT);
 	list_for_each(t, &rq->fair_tasks, link) {
 		check_task(rq, t);

@@ -203,7 +203,7 @@ void waste_tell(struct rq *rq)
 {
 	struct waste *machine = &rq->s->waste, *llc = rq->waste.llc;
 
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	host_lock(&rq->s->waste_lock);
 	bring_up_to_date(machine, rq->clock);
 	bring_up_to_date(llc, rq->clock);

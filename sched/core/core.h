@@ -38,12 +38,6 @@ static inline void rq_unlock(struct rq *rq)
 	host_unlock(&rq->lock);
 }
 
-/* The contract of whatever a comment says needs the lock of @rq. */
-static inline void rq_assert_locked(const struct rq *rq)
-{
-	SCHED_ASSERT(host_lock_held(&rq->lock));
-}
-
 /* rq_lock() of the runqueue that @t belongs to, which stays so until the unlock. */
 struct rq *task_rq_lock(struct sched *s, struct task *t);
 /* The earlier of two times, 0 being never. */

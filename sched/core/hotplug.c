@@ -42,7 +42,7 @@ static void close_runqueue(struct rq *rq)
 	const struct sched_class *class;
 	struct sched *s = rq->s;
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	charge_current(rq);
 	rq->online = false;
 	cpumask_clear_atomic(&s->online, rq->cpu);
@@ -56,7 +56,7 @@ static struct task *waiting_task(struct rq *rq)
 {
 	struct task *t;
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	for_each_queued(t, rq) if (!task_running(rq, t) && !t->class->fixture) return t;
 	return NULL;
 }

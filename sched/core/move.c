@@ -12,7 +12,7 @@
 void end_delayed_sleep(struct rq *rq, struct task *t)
 {
 	SCHED_DEBUG_ASSERT(t->on_rq == TASK_DELAYED);
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	deactivate(rq, t, DEQUEUE_SLEEP | DEQUEUE_DELAYED);
 }
 
@@ -23,7 +23,7 @@ struct change change_begin(struct rq *rq, struct task *t, unsigned move)
 	struct change c;
 
 	SCHED_DEBUG_ASSERT(t->cpu == rq->cpu);
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	/* Settle the task's debts to its queue under the old parameters. */
 	finish_delayed(rq, t);
 	c = (struct change){ t->on_rq == TASK_QUEUED, task_running(rq, t) };
@@ -36,7 +36,7 @@ struct change change_begin(struct rq *rq, struct task *t, unsigned move)
 
 void change_end(struct rq *rq, struct task *t, struct change c, unsigned flags)
 {
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	if (c.queued)
 		t->class->enqueue(rq, t, QUEUE_RESTORE | flags);
 	observe_enter(rq, t, QUEUE_RESTORE);
@@ -54,7 +54,7 @@ void set_allowed(struct rq *rq, struct task *t, const struct cpumask *allowed)
 	struct change c;
 
 	SCHED_DEBUG_ASSERT(!cpumask_empty(allowed));
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	if (cpumask_equal(&t->allowed, allowed))
 		return;
 	c = change_begin(rq, t, 0);
@@ -84,7 +84,7 @@ void task_set_group(struct sched *s, struct task *t, struct task_group *tg)
 void set_task_cpu(struct rq *from, struct task *t, unsigned to)
 {
 	SCHED_DEBUG_ASSERT(t->on_rq != TASK_QUEUED);
-	rq_assert_locked(from);
+	assert_locked(from);
 	if (t->cpu == to)
 		return;
 	TRACE(sched_migrate_task, from->s, from->cpu, t, to);
@@ -94,7 +94,7 @@ void set_task_cpu(struct rq *from, struct task *t, unsigned to)
 
 void detach_task(struct rq *from, struct task *t, unsigned to)
 {
-	rq_assert_locked(from);
+	assert_locked(from);
 	SCHED_ASSERT(!task_running(from, t));
 	deactivate(from, t, QUEUE_MIGRATING);
 	set_task_cpu(from, t, to);
@@ -126,7 +126,7 @@ void attach_task(struct sched *s, struct task *t)
 void attach_locked(struct rq *rq, struct task *t)
 {
 	SCHED_DEBUG_ASSERT(t->on_rq == TASK_MIGRATING);
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	if (likely(task_may_be_on(t, rq)))
 		activate(rq, t, QUEUE_MIGRATING);
 	else
@@ -136,7 +136,7 @@ void attach_locked(struct rq *rq, struct task *t)
 void push_current(struct rq *rq, unsigned to)
 {
 	SCHED_DEBUG_ASSERT(to < rq->s->nr_cpus && !rq->curr->class->fixture);
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	rq->curr->push_cpu = (s32)to;
 	/* Not resched(): a choice under way has passed the point where it would see that. */
 	rq->need_resched = RESCHED_NOW;
@@ -147,7 +147,7 @@ void ensure_usable_cpu(struct rq *rq, struct task *t)
 {
 	struct sched *s = rq->s;
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	if (likely(cpumask_intersects(&t->allowed, &s->online)))
 		return;
 	set_allowed(rq, t, &s->possible);

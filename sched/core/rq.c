@@ -26,7 +26,7 @@ void rq_update_timer(struct rq *rq)
 	const struct sched_class *class;
 	u64 when = rq->shared.steal_at;
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	rq->timer_stale = false;
 	for_each_class(class, rq->s) if (class->next_timer) when =
 		earlier(when, class->next_timer(rq));

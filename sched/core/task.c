@@ -56,7 +56,7 @@ static void inherit_params(struct sched *s, const struct task *parent, struct ta
 	const struct sched_class *class;
 	struct sched_attr_req req;
 
-	rq_assert_locked(cpu_rq(s, parent->cpu));
+	assert_locked(cpu_rq(s, parent->cpu));
 	sched_get_attr(parent, &req);
 	class = class_of_policy(s, req.policy);
 	if (parent->reset_on_fork || class->unforkable) {

@@ -59,7 +59,7 @@ static void settle(struct dl_machine *m, u64 now)
 {
 	u32 kept = 0;
 
-	SCHED_ASSERT(host_lock_held(&m->lock));
+	assert_locked(m);
 	for (u32 i = 0; i < m->nr_lingering; i++) {
 		if (time_before(now, m->lingering[i].until))
 			m->lingering[kept++] = m->lingering[i];
@@ -88,7 +88,7 @@ static u64 servers_bw(struct sched *s)
 {
 	bool served = policy_has(READ_ONCE(s->fair_policy), TRAIT_FAIR_SERVER);
 
-	SCHED_ASSERT(host_lock_held(&dl_machine(s)->lock));
+	assert_locked(dl_machine(s));
 	return served ? dl_machine(s)->server_bw : 0;
 }
 
@@ -156,7 +156,7 @@ void dl_release(struct sched *s, struct task *t)
 /* Lock held. */
 static void set_servers_bw(struct dl_machine *m, u64 bw)
 {
-	SCHED_ASSERT(host_lock_held(&m->lock));
+	assert_locked(m);
 	m->server_bw = bw;
 }
 
@@ -226,7 +226,7 @@ static int admit_attr(struct rq *rq, struct task *t, const struct sched_attr_req
 	u64 bw = dl_bw(req->runtime_ns, period_of(req)), old, total;
 	int err = 0;
 
-	SCHED_ASSERT(host_lock_held(&rq->lock));
+	assert_locked(rq);
 	if (!period_allowed(tn, period_of(req)))
 		return -EINVAL;
 	if (limited(tn) && (!allowed_everywhere(rq->s, &t->allowed) || !dl_cpu_bw(tn)))

@@ -77,7 +77,7 @@ int clamp_admit(const struct rq *rq, const struct task *t, const struct sched_at
 
 void clamp_request(struct rq *rq, struct task *t, const struct sched_attr_req *req)
 {
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	for_each_clamp(i)
 	{
 		if (!(req->clamps & BIT(i)))
@@ -195,7 +195,7 @@ static bool is_as_counted(const struct rq *rq, const struct task *t)
 
 bool clamp_renew(struct rq *rq, struct task *t)
 {
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	if (t->on_rq != TASK_QUEUED || is_as_counted(rq, t))
 		return false;
 	clamp_leave(rq, t);

@@ -35,7 +35,7 @@ u64 freq_time(struct rq *rq)
 {
 	struct freq_cpu *f = rq->freq;
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	if (f->at != rq->clock)
 		advance(rq, f);
 	return rq->clock - f->behind;

@@ -63,7 +63,8 @@ static void meter_up(struct freq_domain *d, struct freq_meter *m, u64 now)
 
 void meter_turn(struct freq_domain *d, struct freq_meter *m, u64 now, bool busy)
 {
-	SCHED_ASSERT(host_lock_held(&d->lock) && m->busy != busy);
+	assert_locked(d);
+	SCHED_ASSERT(m->busy != busy);
 	meter_up(d, m, now);
 	m->busy = busy;
 	m->idle_since = m->since;
@@ -71,7 +72,7 @@ void meter_turn(struct freq_domain *d, struct freq_meter *m, u64 now, bool busy)
 
 void meter_all(struct freq_domain *d, u64 now)
 {
-	SCHED_ASSERT(host_lock_held(&d->lock));
+	assert_locked(d);
 	meter_up(d, &d->meter, now);
 	for (struct freq_cpu *f = d->cpus; f; f = f->next)
 		meter_up(d, &f->meter, now);

@@ -9,7 +9,8 @@
 
 void freq_switch(struct sched *s, struct freq_domain *d, u32 opp, unsigned cpu, u64 now)
 {
-	SCHED_ASSERT(host_lock_held(&d->lock) && opp < d->type->nr_opps);
+	assert_locked(d);
+	SCHED_ASSERT(opp < d->type->nr_opps);
 	opp = freq_within(d, opp);
 	if (opp == d->opp)
 		return;

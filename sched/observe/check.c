@@ -12,7 +12,7 @@
 
 void check_queued_task(struct rq *rq, struct task *t)
 {
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	SCHED_CHECK(T2, t->cpu == rq->cpu);
 	SCHED_CHECK(T3, task_may_be_on(t, rq) || t->push_cpu != PUSH_NONE);
 	SCHED_CHECK(T4, t->state != TASK_NEW && t->state != TASK_WAKING);
@@ -84,7 +84,7 @@ static void check_rq(struct rq *rq)
 {
 	struct task *t;
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	check_classes(rq);
 	SCHED_CHECK(R13, rq->capacity - 1 < rq->capacity_orig);
 	SCHED_CHECK(R11, cpumask_test(&rq->s->crowded, rq->cpu) == (rq->nr_running > 1));
@@ -109,7 +109,7 @@ static void check_offline(struct rq *rq)
 	u32 pushed = curr->on_rq == TASK_QUEUED && curr->push_cpu != PUSH_NONE;
 	const struct sched_class *class;
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	for_each_class(class, rq->s)
 	{
 		SCHED_CHECK(R9, class->fixture || class->nr_queued(rq) ==

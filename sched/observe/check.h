@@ -25,6 +25,7 @@ struct task;
 	} while (0)
 
 /* The lock of a runqueue, a pool or a frequency domain is held, as a comment demands. */
+#define assert_locked(of)	SCHED_ASSERT(host_lock_held(&(of)->lock))
 #define debug_assert_locked(of) SCHED_DEBUG_ASSERT(host_lock_held(&(of)->lock))
 
 /* An invariant of invariant.def, by its number: only in check.c and the classes' check(). */

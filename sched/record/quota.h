@@ -22,7 +22,7 @@ static inline enum quota_rule rule_of_payment(u64 asked, u64 got)
 static inline void trace_quota(struct fair_queue *q, enum quota_act act, enum quota_rule rule,
 			       u64 asked, u64 got)
 {
-	SCHED_ASSERT(host_lock_held(&q->group->bandwidth.lock));
+	assert_locked(&q->group->bandwidth);
 	if (traced(q->rq->s, EVENT_sched_decision_quota))
 		emit_quota(q, act, rule, asked, got);
 }
@@ -31,7 +31,7 @@ static inline void trace_quota(struct fair_queue *q, enum quota_act act, enum qu
 static inline void trace_pool(const struct bandwidth *pool, const struct rq *rq, enum quota_act act,
 			      enum quota_rule rule, u64 before, u64 periods)
 {
-	SCHED_ASSERT(host_lock_held(&pool->lock));
+	assert_locked(pool);
 	if (traced(rq->s, EVENT_sched_decision_pool))
 		emit_pool(pool, rq, act, rule, before, periods);
 }

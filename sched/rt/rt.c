@@ -202,7 +202,7 @@ static void rt_timer(struct rq *rq)
 	struct sched *s = rq->s;
 	u64 period = s->tunable.rt_period_us * NS_PER_US, periods;
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	if (!rt->period_end || time_before(rq->clock, rt->period_end))
 		return;
 	if (rq->curr->class->rank == CLASS_rt)
@@ -220,7 +220,7 @@ void rt_account(struct rq *rq, u64 delta_ns)
 {
 	struct rt_queue *rt = rt_of(rq);
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	capacity_used(rq, delta_ns);
 	if (!rt->period_end)
 		return;

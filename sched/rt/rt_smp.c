@@ -50,7 +50,7 @@ bool rt_is_lower_elsewhere(struct rq *rq, const struct task *t)
 {
 	struct cpumask lowest = lowest_cpus(rq->s, t, rq->cpu);
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	return !cpumask_empty(&lowest);
 }
 
@@ -103,7 +103,7 @@ static struct task *first_movable(struct rq *rq, unsigned cpu)
 {
 	struct rt_queue *rt = rt_of(rq);
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	for (unsigned prio = rt_first_prio(rt); prio < MAX_RT_PRIO; prio++) {
 		struct list *link;
 
@@ -125,7 +125,7 @@ void rt_push(struct rq *rq)
 	struct task *t;
 	int to;
 
-	rq_assert_locked(rq);
+	assert_locked(rq);
 	if (rt->throttled || !rt->nr_movable)
 		return;
 	t = first_movable(rq, CPU_MAX);

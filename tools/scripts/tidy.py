@@ -60,7 +60,7 @@ DECLARED = r"(?:(?!\*/).)*\*/\n[^;{}=/#]*?\b(\w+)\([^;{}()]*\)\s*[;{]"
 DEMAND = re.compile(r"/\*(?:(?!\*/).)*(?:(?<!not )\bheld|\b[Ii]nterrupts o(?:n|ff))\.(?=\s*\*/)" + DECLARED, re.DOTALL)
 LOCKED = re.compile(r"/\*(?:(?!\*/).)*(?:@\w+,\s+(?:\*\s+)?locked\b|\bLocked: @\w+)" + DECLARED, re.DOTALL)
 BODY = re.compile(r"^\w[^;{}=/#]*?\b(\w+)\([^;{}]*\)\s*\{\n(.*?)^\}", re.DOTALL | re.MULTILINE)
-ASSERTS = re.compile(r"\b(?:(?:debug_)?assert\w*|might_sleep|SCHED_(?:DEBUG_)?ASSERT|rq_assert_locked)\(")
+ASSERTS = re.compile(r"\b(?:(?:debug_)?assert\w*|might_sleep|SCHED_(?:DEBUG_)?ASSERT)\(")
 # A ring does not know its reader's lock. A dump is made when the machine is lost, too. No lock of all CPUs' is one.
 UNABLE = {"ring_consume", "ring_clear", "fair_dump_key", "sharedq_close"}
 BANNED_IN_SCHED = {

@@ -575,7 +575,7 @@ void bandwidth_exit(struct fair_queue *q)
 
 static void copy_stat(const struct bandwidth *pool, struct task_group_stat *out)
 {
-	SCHED_ASSERT(host_lock_held(&pool->lock));
+	assert_locked(pool);
 	out->nr_periods = pool->nr_periods;
 	out->nr_throttled = pool->nr_throttled;
 	out->throttled_ns = pool->throttled_ns;

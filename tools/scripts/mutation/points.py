@@ -18,7 +18,7 @@ from clang.cindex import Cursor, CursorKind, SourceLocation
 
 JUDGE_FILE = re.compile(r"(^|/)check\.c$")
 JUDGE_FUNCTION = re.compile(r"(^|_)check(_|$)")
-JUDGE_CALL = re.compile(r"\b(?:SCHED_ASSERT|SCHED_CHECK|STATIC_ASSERT|rq_assert_locked|host_bug)\s*\(")
+JUDGE_CALL = re.compile(r"\b(?:SCHED_ASSERT|SCHED_CHECK|STATIC_ASSERT|assert_locked|host_bug)\s*\(")
 LOCK = re.compile(r"\b(?:rq|host|shard|sharedq?)_(un)?lock\s*\(([^;]*)\)\s*;")
 
 OTHER_COMPARISONS = {"<": (">=", "<="), "<=": (">", "<"), ">": ("<=", ">="), ">=": ("<", ">"), "==": ("!=",),
