@@ -225,7 +225,7 @@ void attach_task(struct sched *s, struct task *t);
 void hand_over(struct rq *from, struct task *t, unsigned to);
 /* The same with the lock of the destination @rq held, and without a preemption check. */
 void attach_locked(struct rq *rq, struct task *t);
-/* Have the running task of @rq (locked) leave for @to at the next switch. */
+/* Has the running task of @rq, locked, leave at the next switch: for @to, if it still may then. */
 void push_current(struct rq *rq, unsigned to);
 /* @t, in no queue and known to the caller only, belongs to @cpu. */
 void task_set_cpu(struct sched *s, struct task *t, unsigned cpu);

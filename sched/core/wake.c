@@ -81,9 +81,9 @@ wake_sleeping(struct sched *s, struct rq *rq, struct task *t, unsigned cpu, unsi
 		if (likely(task_allowed(t, rq->cpu)))
 			break;
 	}
-	/* Its affinity changed since it blocked, or its CPU left. */
+	/* Its affinity changed since it blocked, or its CPU left: the switch finds it another. */
 	if (unlikely(task_running(rq, t) && !task_may_be_on(t, rq)))
-		push_current(rq, any_allowed_cpu(s, t));
+		push_current(rq, rq->cpu);
 	wake_on(rq, t, cpu, queue_flags, flags);
 	return rq;
 }
