@@ -110,8 +110,8 @@ static struct sigqueue *alloc_sigqueue(struct account *user, u64 limit)
  * pending all the same. If the kernel or kill(2) sent it, it keeps its siginfo, for there are few
  * of these. A timer's has the @place that was made with the timer.
  */
-static int enqueue(struct sigpending *pending, const struct thread *t, int sig,
-		   const struct siginfo *info, struct sigqueue *place)
+static int queue_signal(struct sigpending *pending, const struct thread *t, int sig,
+			const struct siginfo *info, struct sigqueue *place)
 {
 	bool queued_once = sig < SIGRTMIN, always = queued_once && (!info || info->code >= 0);
 	u64 limit = always ? NO_LIMIT : t->proc->rlimit[RLIMIT_SIGPENDING].cur;
@@ -313,7 +313,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 	}
 	if (signal_is_ignored(p, sig) && !(looks->blocked & SIGMASK(sig)))
 		return 0;
-	int err = enqueue(t ? &t->pending : &p->pending, looks, sig, info, place);
+	int err = queue_signal(t ? &t->pending : &p->pending, looks, sig, info, place);
 	struct thread *target = !t ? choose_thread(p, sig) : taken_by(t, SIGMASK(sig)) ? t : NULL;
 	if (!err && target)
 		signal_notify(target, TASK_INTERRUPTIBLE);
@@ -424,7 +424,7 @@ void signal_force(int sig, const struct siginfo *info)
 	if ((t->blocked & SIGMASK(sig)) || action->handler == SIG_IGN)
 		*action = (struct sigaction){ .handler = SIG_DFL };
 	t->blocked &= ~SIGMASK(sig);
-	enqueue(&t->pending, t, sig, info, NULL);
+	queue_signal(&t->pending, t, sig, info, NULL);
 	signal_recalc(t);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 }
