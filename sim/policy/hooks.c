@@ -54,6 +54,7 @@ static u64 first_key(struct fair_queue *q)
 	return first ? key_of(first) : 0;
 }
 
+/* Named as the exported file names it: given.def calls it. */
 static u64 slice(struct fair_queue *q, struct entity *e)
 {
 	s64 ns;
@@ -88,25 +89,25 @@ u64 recipe_given(const struct scope *s, enum owner owner, enum given given)
 
 /* --- hooks ------------------------------------------------------------------------------------ */
 
-static void place(struct fair_queue *q, struct entity *e, unsigned flags)
+static void recipe_place(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	if (!(flags & (PLACE_NEW | PLACE_SLEEPER | PLACE_ASLEEP)))
 		run((struct scope){ .hook = HOOK_place, .q = q, .e = { e }, .flags = flags });
 }
 
-static void charge(struct fair_queue *q, struct entity *e, u64 delta)
+static void recipe_charge(struct fair_queue *q, struct entity *e, u64 delta)
 {
 	if (e->queued)
 		run((struct scope){ .hook = HOOK_charge, .q = q, .e = { e }, .delta = delta });
 }
 
-static bool tick_expired(struct fair_queue *q, struct entity *e)
+static bool recipe_tick_expired(struct fair_queue *q, struct entity *e)
 {
 	return run((struct scope){ .hook = HOOK_tick, .q = q, .e = { e } });
 }
 
-static bool preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
-		     unsigned flags)
+static bool recipe_preempts(struct fair_queue *q, struct entity *curr, struct entity *woken,
+			    unsigned flags)
 {
 	return run((struct scope){ .hook = HOOK_preempts,
 				   .q = q,
@@ -114,23 +115,23 @@ static bool preempts(struct fair_queue *q, struct entity *curr, struct entity *w
 				   .flags = flags });
 }
 
-static bool leave(struct fair_queue *q, struct entity *e, unsigned flags)
+static bool recipe_leave(struct fair_queue *q, struct entity *e, unsigned flags)
 {
 	run((struct scope){ .hook = HOOK_leave, .q = q, .e = { e }, .flags = flags });
 	return false;
 }
 
-static void yield(struct fair_queue *q, struct entity *e)
+static void recipe_yield(struct fair_queue *q, struct entity *e)
 {
 	run((struct scope){ .hook = HOOK_yield, .q = q, .e = { e } });
 }
 
-static void reweight(struct fair_queue *q, struct entity *e, u64 weight)
+static void recipe_reweight(struct fair_queue *q, struct entity *e, u64 weight)
 {
 	run((struct scope){ .hook = HOOK_reweight, .q = q, .e = { e }, .weight = weight });
 }
 
-static void dump_key(struct entity *e, struct text *out)
+static void recipe_dump_key(struct entity *e, struct text *out)
 {
 	text_add(out, "  %15ld", (s64)key_of(e));
 }
@@ -138,8 +139,8 @@ static void dump_key(struct entity *e, struct text *out)
 const struct fair_policy *recipe_policy(const struct recipe *recipe, const char *file)
 {
 	static const struct fair_policy table = {
-		FAIR_DEFAULTS,	.hooks.place = place,	      .hooks.charge = charge,
-		.slice = slice, .progress = fair_no_progress, .dump_key = dump_key,
+		FAIR_DEFAULTS,	.hooks.place = recipe_place,  .hooks.charge = recipe_charge,
+		.slice = slice, .progress = fair_no_progress, .dump_key = recipe_dump_key,
 	};
 	static char name[RECIPE_NAME + 1], columns[RECIPE_NAME + 4];
 
@@ -156,14 +157,14 @@ const struct fair_policy *recipe_policy(const struct recipe *recipe, const char 
 	policy.key_columns = columns;
 	policy.moved_by_weight = recipe->body[HOOK_reweight] != NO_NODE;
 	if (recipe->body[HOOK_tick] != NO_NODE)
-		policy.hooks.tick_expired = tick_expired;
+		policy.hooks.tick_expired = recipe_tick_expired;
 	if (recipe->body[HOOK_preempts] != NO_NODE)
-		policy.hooks.preempts = preempts;
+		policy.hooks.preempts = recipe_preempts;
 	if (recipe->body[HOOK_leave] != NO_NODE)
-		policy.hooks.leave = leave;
+		policy.hooks.leave = recipe_leave;
 	if (recipe->body[HOOK_yield] != NO_NODE)
-		policy.hooks.yield = yield;
+		policy.hooks.yield = recipe_yield;
 	if (recipe->body[HOOK_reweight] != NO_NODE)
-		policy.hooks.reweight = reweight;
+		policy.hooks.reweight = recipe_reweight;
 	return &policy;
 }

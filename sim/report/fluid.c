@@ -120,7 +120,7 @@ static void set_rates(const struct fluid *fluid, struct fluid_server *f)
 		divide(fluid, f->groups[i]);
 }
 
-static void update(const struct fluid *fluid, struct fluid_server *f, u64 now)
+static void catch_up(const struct fluid *fluid, struct fluid_server *f, u64 now)
 {
 	u64 elapsed = now - f->updated;
 
@@ -219,7 +219,7 @@ void fluid_join(struct fluid *fluid, struct sim_task *t)
 	t->server = fluid->server_of_cpu[cpumask_first(&t->task.allowed)];
 	t->weight = (u8)weight_of(&t->task);
 	f = &fluid->servers[t->server];
-	update(fluid, f, sim->now);
+	catch_up(fluid, f, sim->now);
 	g = t->member_of = group_on(sim, f, t->weight == WEIGHT_RT ? 0 : t->group);
 	g->nr[t->weight]++;
 	g->present |= BIT(t->weight);
@@ -233,7 +233,7 @@ void fluid_leave(struct fluid *fluid, struct sim_task *t)
 	struct fluid_group *g = t->member_of;
 
 	assert(g->nr[t->weight]);
-	update(fluid, f, fluid->sim->now);
+	catch_up(fluid, f, fluid->sim->now);
 	if (!--g->nr[t->weight])
 		g->present &= ~BIT(t->weight);
 	note_change(fluid, f);
@@ -241,7 +241,7 @@ void fluid_leave(struct fluid *fluid, struct sim_task *t)
 
 u64 fluid_service(struct fluid *fluid, struct sim_task *t)
 {
-	update(fluid, &fluid->servers[t->server], fluid->sim->now);
+	catch_up(fluid, &fluid->servers[t->server], fluid->sim->now);
 	return (t->member_of->service[t->weight] - t->service_start + HALF_NS) >> SERVICE_SHIFT;
 }
 
@@ -271,7 +271,7 @@ static void begin_work(struct fluid *fluid, struct sim_task *t)
 	t->working = t->left_ns != SIM_FOREVER;
 	if (!t->working)
 		return;
-	update(fluid, f, fluid->sim->now);
+	catch_up(fluid, f, fluid->sim->now);
 	t->service_end = g->service[t->weight] + (t->left_ns << SERVICE_SHIFT);
 	rb_insert(&g->working[t->weight], &t->node, done_before);
 	note_change(fluid, f);
@@ -411,7 +411,7 @@ static void group_done(struct fluid *fluid, struct fluid_group *g)
 
 static void work_done(struct fluid *fluid, struct fluid_server *f)
 {
-	update(fluid, f, fluid->sim->now);
+	catch_up(fluid, f, fluid->sim->now);
 	note_change(fluid, f);
 	for (u32 i = 0; i < f->nr_groups; i++)
 		group_done(fluid, f->groups[i]);
