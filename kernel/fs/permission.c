@@ -44,6 +44,20 @@ int inode_may_noatime(const struct inode *i, u32 flags)
 	return (flags & O_NOATIME) && !inode_owned(i) ? -EPERM : 0;
 }
 
+/* Does another name of @i harm nobody but who may change it anyway? */
+static bool is_harmless(const struct inode *i)
+{
+	u32 as_group = S_ISGID | 010;
+
+	return S_ISREG(i->mode) && !(i->mode & S_ISUID) && (i->mode & as_group) != as_group &&
+	       !inode_permission(i, MAY_READ | MAY_WRITE);
+}
+
+int inode_may_link(const struct inode *i)
+{
+	return is_harmless(i) || inode_owned(i) ? 0 : -EPERM;
+}
+
 int inode_may_remove(const struct inode *dir, const struct inode *victim)
 {
 	int err = inode_permission(dir, MAY_WRITE | MAY_EXEC);

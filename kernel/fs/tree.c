@@ -38,9 +38,7 @@ static int check_directory(const struct walk_result *at)
 		return -ENOTDIR;
 	if (!dir->linked && dir != dir->inode->sb->root)
 		return -ENOENT;
-	if (!dir->inode->sb->type->create)
-		return -EPERM;
-	return may_change(&at->path);
+	return may_change(&at->path) ?: dir->inode->sb->type->create ? 0 : -EPERM;
 }
 
 static char *copy_string(const char *s)
@@ -106,7 +104,10 @@ int tree_link(const struct path *old, const struct walk_result *at)
 	if (old->dentry->inode->sb != at->path.dentry->inode->sb)
 		return -EXDEV;
 	spin_lock(&tree_lock);
-	err = dentry_find(at->path.dentry, at->name, at->name_len) ? -EEXIST : check_directory(at);
+	if (dentry_find(at->path.dentry, at->name, at->name_len))
+		err = -EEXIST;
+	else
+		err = inode_may_link(old->dentry->inode) ?: check_directory(at);
 	/* A slash would make it a directory; a file without any name gets none again. */
 	if (!err && (at->slash || !old->dentry->inode->nlink))
 		err = -ENOENT;

@@ -161,8 +161,8 @@ struct superblock {
 	u32 dev;
 	u32 refs;
 	u64 next_ino;
-	u64 nr_pages; /* tmpfs: pages in use */
-	u64 nr_inodes; /* and the second and later names of files; atomic */
+	u64 nr_pages;		   /* tmpfs: pages in use */
+	u64 nr_inodes;		   /* and the second and later names of files; atomic */
 	u64 max_pages, max_inodes; /* tmpfs: 0: half of the pages of memory */
 };
 
@@ -307,6 +307,8 @@ int inode_permission_of(const struct cred *c, const struct inode *i, unsigned wa
 bool inode_owned(const struct inode *i);
 /* O_NOATIME in @flags hides that one looks, which only the owner may. */
 int inode_may_noatime(const struct inode *i, u32 flags);
+/* May it give @i one more name? Of others' files only what it may read and write: -EPERM. */
+int inode_may_link(const struct inode *i);
 /* May it take @victim out of @dir? */
 int inode_may_remove(const struct inode *dir, const struct inode *victim);
 /* May anything be changed through the mount of @p? A file without a name has none. */

@@ -100,7 +100,14 @@ static struct inode *make_inode(struct superblock *sb, const struct kind *kind,
 
 static int text_guard(const struct pid_ref *r)
 {
-	return r->text->access == FOR_ALL ? 0 : guard(r);
+	return r->text->access == FOR_ALL || r->text->access == OWN ? 0 : guard(r);
+}
+
+/* Anybody may open the files that are for the process itself. */
+static int own_guard(const struct pid_ref *r)
+{
+	return r->text->access != OWN || r->proc == current->proc || capable(CAP_SYS_NICE) ? 0
+											   : -EPERM;
 }
 
 static long text_read(struct file *f, void *user_buf, size_t n, u64 *pos)
@@ -109,7 +116,7 @@ static long text_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 
 	if (!is_alive(r))
 		return -ESRCH;
-	return text_guard(r) ?: pseudo_read(f, user_buf, n, pos, r->text->show, r);
+	return text_guard(r) ?: own_guard(r) ?: pseudo_read(f, user_buf, n, pos, r->text->show, r);
 }
 
 /* Asked when it is opened, and once more when it is read: the process may be another by then. */
@@ -126,7 +133,9 @@ static long text_write(struct file *f, const void *user_buf, size_t n, u64 *pos)
 	(void)pos;
 	if (!r->text->store)
 		return -EINVAL;
-	return is_alive(r) ? pseudo_write(f, user_buf, n, r->text->store, r) : -ESRCH;
+	if (!is_alive(r))
+		return -ESRCH;
+	return own_guard(r) ?: pseudo_write(f, user_buf, n, r->text->store, r);
 }
 
 static long text_truncate(struct inode *i, u64 size)
@@ -147,7 +156,9 @@ static const struct kind text_kind = { "", S_IFREG, &text_ops, &text_iops };
 
 static u32 text_mode(const struct pid_text *text)
 {
-	return S_IFREG | (text->store ? 0644 : text->access == HIDDEN ? 0400 : 0444);
+	if (text->store)
+		return S_IFREG | (text->access == OWN ? 0666 : 0644);
+	return S_IFREG | (text->access == HIDDEN ? 0400 : 0444);
 }
 
 /* --- links ---------------------------------------------------------------------------- */

@@ -462,7 +462,7 @@ const struct pid_text pid_texts[] = {
 	{ "io", show_io, NULL, HIDDEN },
 	{ "oom_score", show_oom_score, NULL, FOR_ALL },
 	{ "oom_score_adj", show_oom_score_adj, store_oom_score_adj, FOR_ALL },
-	{ "timerslack_ns", show_slack, store_slack, FOR_ALL },
+	{ "timerslack_ns", show_slack, store_slack, OWN },
 	{ "autogroup", show_autogroup, store_autogroup, FOR_ALL }, /* last: not in task/TID */
 };
 const unsigned nr_pid_texts = ARRAY_SIZE(pid_texts);

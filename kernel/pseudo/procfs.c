@@ -347,6 +347,7 @@ static const struct pseudo_file system_files[] = {
 	STRING("sys/kernel/pid_max", "32768"),
 	STRING("sys/kernel/perf_event_paranoid", "2"),
 	STRING("sys/kernel/perf_event_max_sample_rate", "100000"),
+	STRING("sys/fs/protected_hardlinks", "1"),
 	STRING("sys/fs/pipe-max-size", "1048576"),
 	STRING("sys/kernel/printk", "4\t4\t1\t7"),
 };

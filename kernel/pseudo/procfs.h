@@ -46,7 +46,10 @@ extern const struct pid_text {
 	const char *name;
 	size_t (*show)(void *ref, char *buf, size_t size);
 	long (*store)(void *ref, const char *text, size_t len); /* NULL: read only */
-	/* Readers: everybody; those whom cred_may_look() lets; of these only the owner (0400). */
-	enum { FOR_ALL, GUARDED, HIDDEN } access;
+	/*
+	 * Readers: everybody; those whom cred_may_look() lets; of these only the owner (0400).
+	 * Or readers and writers: the process itself and who has CAP_SYS_NICE (0666).
+	 */
+	enum { FOR_ALL, GUARDED, HIDDEN, OWN } access;
 } pid_texts[];
 extern const unsigned nr_pid_texts;

@@ -147,6 +147,8 @@ SYSCALL3(syslog, int, action, char *, user, int, len)
 		SIZE
 	};
 
+	if (action != READ_ALL && action != SIZE && !capable(CAP_SYSLOG))
+		return -EPERM;
 	switch (action) {
 	case READ_ALL:
 		return !user || len < 0 ? -EINVAL : len ? read_log(user, len) : 0;

@@ -58,6 +58,7 @@ static int check_attr(const struct perf_attr *attr)
 static int check_target(const struct perf_attr *attr, int pid, int cpu)
 {
 	struct thread *t;
+	bool private;
 
 	if (pid < -1 || cpu < -1 || (pid == -1 && cpu == -1))
 		return -EINVAL;
@@ -71,10 +72,10 @@ static int check_target(const struct perf_attr *attr, int pid, int cpu)
 			return -ESRCH;
 		thread_put(t);
 	}
-	/* Whole CPUs and tracepoints tell about others, too. */
-	return (pid == -1 || pid > 0 || attr->type == PERF_TRACEPOINT) && !capable(CAP_SYS_ADMIN)
-		       ? -EACCES
-		       : 0;
+	/* CPUs and tracepoints tell about others; with perf_event_paranoid 2 so does the kernel. */
+	private = pid == -1 || pid > 0 || attr->type == PERF_TRACEPOINT ||
+		  !(attr->flags & PERF_EXCLUDE_KERNEL);
+	return private && !capable(CAP_SYS_ADMIN) ? -EACCES : 0;
 }
 
 SYSCALL5(perf_event_open, u8 *, user, int, pid, int, cpu, int, group_fd, u64, flags)

@@ -27,15 +27,18 @@
 	 CLONE_PARENT | CLONE_THREAD | CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID |        \
 	 CLONE_CHILD_CLEARTID | CLONE_DETACHED | CLONE_UNTRACED | CLONE_CHILD_SETTID | CLONE_IO)
 
+#define CLONE_NAMESPACES                                                                           \
+	(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWPID | CLONE_NEWNET)
+
 /*
- * Namespaces and pidfds are refused; what only concerns tracers and I/O priorities means nothing
- * here.
+ * Namespaces and pidfds are refused; an ordinary user, who may not have namespaces, learns that.
+ * What only concerns tracers and I/O priorities means nothing here.
  */
 static int check_flags(const struct clone_args *args)
 {
 	u64 flags = args->flags;
 
-	if (flags & ~(u64)CLONE_SUPPORTED)
+	if (flags & ~(u64)(CLONE_SUPPORTED | CLONE_NAMESPACES))
 		return -EINVAL;
 	if ((flags & CLONE_THREAD) && !(flags & CLONE_SIGHAND))
 		return -EINVAL;
@@ -53,6 +56,8 @@ static int check_flags(const struct clone_args *args)
 	/* The processor may refuse, at the switch, a thread pointer that is no user address. */
 	if ((flags & CLONE_SETTLS) && args->tls >= USER_END)
 		return -EPERM;
+	if (flags & CLONE_NAMESPACES)
+		return capable(CAP_SYS_ADMIN) ? -EINVAL : -EPERM;
 	return 0;
 }
 

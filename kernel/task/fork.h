@@ -22,6 +22,12 @@ enum clone_flags {			     /* Linux's */
 		   CLONE_DETACHED = 0x400000, /* ignored, as on Linux since 2.6.2 */
 		   CLONE_UNTRACED = 0x800000,
 		   CLONE_CHILD_SETTID = 0x1000000,
+		   CLONE_NEWNS = 0x20000,
+		   CLONE_NEWCGROUP = 0x2000000,
+		   CLONE_NEWUTS = 0x4000000,
+		   CLONE_NEWIPC = 0x8000000,
+		   CLONE_NEWPID = 0x20000000,
+		   CLONE_NEWNET = 0x40000000,
 };
 #define CLONE_IO	    0x80000000u
 #define CLONE_CLEAR_SIGHAND 0x100000000ull

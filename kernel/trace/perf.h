@@ -44,6 +44,7 @@ enum perf_read_format {
 enum perf_flag { /* of perf_attr.flags */
 		 PERF_DISABLED = 1 << 0,
 		 PERF_INHERIT = 1 << 1,
+		 PERF_EXCLUDE_KERNEL = 1 << 5,
 		 PERF_COMM = 1 << 9,
 		 PERF_FREQ = 1 << 10,
 		 PERF_ENABLE_ON_EXEC = 1 << 12,

@@ -31,6 +31,7 @@ struct attr {
 	uint8_t rest[72];
 };
 
+enum { NOT_KERNEL = 1 << 5 }; /* exclude_kernel */
 enum { SOFTWARE = 1, TRACEPOINT = 2 };
 enum { CPU_CLOCK = 0, DUMMY = 9, SWITCHES = 3, SCHED_SWITCH = 319 };
 enum { TIME_ENABLED = 1, TIME_RUNNING = 2 };
@@ -104,6 +105,8 @@ static void test_other_users(void)
 	struct attr a = attr_of(SOFTWARE, SWITCHES);
 
 	EXPECT(setuid(1000) == 0);
+	EXPECT_ERROR(EACCES, open_event(&a, 0, -1, -1, 0));
+	a.flags = NOT_KERNEL;
 	EXPECT(open_event(&a, 0, -1, -1, 0) >= 0);
 	EXPECT_ERROR(EACCES, open_event(&a, -1, 0, -1, 0));
 	a = attr_of(TRACEPOINT, SCHED_SWITCH);
@@ -323,7 +326,8 @@ static void have_events(void *pipes)
 	EXPECT(!setrlimit(RLIMIT_NOFILE, &most) && setuid(1000) == 0 && !close(p[1][1]));
 	for (int i = 0; i < NR_EVENTS; i++) {
 		a = attr_of(SOFTWARE, i % 2 ? SWITCHES : DUMMY);
-		a.flags = i % 2 ? 0 : 1 << 9 | 1 << 12 | 1 << 13; /* comm, exec, task */
+		a.flags = NOT_KERNEL |
+			  (i % 2 ? 0 : 1 << 9 | 1 << 12 | 1 << 13); /* comm, exec, task */
 		EXPECT(open_event(&a, 0, -1, -1, 0) >= 0);
 	}
 	EXPECT(write(p[0][1], &c, 1) == 1 && !read(p[1][0], &c, 1));
