@@ -20,8 +20,8 @@ static const struct program program = {
 int main(int argc, char **argv)
 {
 	static const struct check *const groups[] = {
-		process_tests, signal_tests,	 thread_tests, forbidden_tests,
-		timer_tests,   credential_tests, limit_tests,  exec_tests
+		process_tests,	  signal_tests, thread_tests, forbidden_tests, timer_tests,
+		credential_tests, limit_tests,	exec_tests,   act_tests
 	};
 
 	if (getenv(TELL))

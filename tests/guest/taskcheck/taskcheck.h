@@ -12,7 +12,8 @@ extern const struct check
 extern const struct check
 	thread_tests[]; /* threads.c: clone, futexes, exit and exec with threads */
 extern const struct check credential_tests[]; /* credentials.c: users, groups, capabilities */
-extern const struct check forbidden_tests[];  /* forbidden.c: acts of an ordinary user */
+extern const struct check forbidden_tests[];  /* forbidden.c: an ordinary user's rights */
+extern const struct check act_tests[];	      /* acts.c: what an ordinary user is refused */
 extern const struct check limit_tests[];      /* limits.c: limits, fork, orphans */
 extern const struct check exec_tests[];	      /* setid.c: exec of what is shared, set-id */
 extern const struct check timer_tests[];      /* timers.c: sleeping, interval timers, clocks */
