@@ -66,11 +66,11 @@ static u64 file_page(const struct vma *v, u64 page)
 	return v->file->ops->map_page(v->file, v->offset + (page - v->start));
 }
 
-/* Rights of a file's own frame: a private mapping must not write to it. */
+/* Rights of a file's own frame: a private mapping must not write to it. Any right lets read. */
 static unsigned file_prot(const struct vma *v)
 {
 	debug_assert(v->file);
-	return vma_is_private(v) ? (v->prot & ~(unsigned)PT_WRITE) | PT_COW : v->prot;
+	return vma_is_private(v) ? (v->prot & ~(unsigned)PT_WRITE) | PT_COW | PT_READ : v->prot;
 }
 
 /*
@@ -188,6 +188,7 @@ enum fault mm_fault(struct mm *mm, u64 addr, unsigned access)
 		return v->file ? fault_file(mm, v, page, access) : fault_anonymous(mm, v, page);
 	if (access == PT_WRITE && !(prot & PT_WRITE))
 		return fault_cow(mm, v, page, pa);
+	debug_assert(prot & access);
 	arch_tlb_flush_page(page); /* another thread was faster; our CPU remembers the past */
 	return FAULT_OK;
 }

@@ -302,7 +302,7 @@ struct protect {
 static unsigned protect_one(void *arg, u64 va, u64 pa, unsigned prot)
 {
 	struct protect *p = arg;
-	unsigned rights = p->vma->prot | PT_USER;
+	unsigned rights = p->vma->prot | PT_USER | (p->vma->prot ? PT_READ : 0); /* as fault.c */
 
 	(void)va, (void)pa;
 	if (vma_is_private(p->vma)) {

@@ -383,7 +383,33 @@ static void system_calls(void)
 	EXPECT(pread(fd, p, 16, 0) == 16 && is_filled(p, 'a', 16));
 }
 
+static void end(void *unused)
+{
+	(void)unused;
+}
+
+/* A page with PROT_WRITE alone is readable, also while a child or a file shares it. */
+static void write_only(void)
+{
+	char *p = map_memory(PAGE, RW, MAP_PRIVATE), *q, *r;
+	int fd = make_file(), fds[2];
+
+	alarm(20);
+	q = mmap(NULL, PAGE, PROT_WRITE, MAP_PRIVATE, fd, 0);
+	r = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+	EXPECT(q != MAP_FAILED && r != MAP_FAILED && r[1] == 'a' && !pipe(fds));
+	p[1] = 'p';
+	await_child(spawn(end, NULL));
+	EXPECT(!mprotect(p, PAGE, PROT_WRITE) && !mprotect(r, PAGE, PROT_WRITE));
+	EXPECT(*(volatile char *)(p + 1) == 'p' && *(volatile char *)(q + 1) == 'a');
+	EXPECT(*(volatile char *)(r + 1) == 'a');
+	EXPECT(write(fds[1], p, 16) == 16 && write(fds[1], q, 16) == 16);
+	p[1] = q[1] = r[1] = 'x';
+	EXPECT(*(volatile char *)(p + 1) == 'x' && *(volatile char *)(q + 1) == 'x');
+}
+
 const struct check map_tests[] = {
+	{ "write-only", write_only },
 	{ "anonymous", anonymous },
 	{ "placement", placement },
 	{ "protection", protection },
