@@ -278,7 +278,7 @@ static void *alloc_large(size_t size)
 	unsigned order = order_of(size);
 	u64 pa = page_alloc(order);
 
-	debug_assert(size > LARGEST);
+	debug_assert(size > LARGEST - GAP);
 	if (!pa)
 		return NULL;
 	frame_of(pa)->kind = FRAME_LARGE;

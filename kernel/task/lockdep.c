@@ -216,16 +216,20 @@ void lockdep_acquire_mutex(const struct mutex *m, bool trying)
 	struct held_stack *mutexes = held_mutexes();
 
 	assert(!this_cpu()->preempt_count && !this_cpu()->irq_depth);
-	if (!trying)
+	if (mutexes && !trying)
 		check_all(mutexes, m, class);
-	push(mutexes, m, class);
+	if (mutexes)
+		push(mutexes, m, class);
 	arch_irq_restore(flags);
 }
 
 void lockdep_release_mutex(const struct mutex *m)
 {
+	struct held_stack *mutexes = held_mutexes();
+
 	debug_assert(!arch_in_irq());
-	pop(held_mutexes(), m);
+	if (mutexes)
+		pop(mutexes, m);
 }
 
 #endif
