@@ -50,7 +50,7 @@ static struct list mms = LIST_INIT(mms); /* guarded by: mms_lock */
 
 void mm_init(void)
 {
-	mm_cache = kmem_cache_create("mm", sizeof(struct mm), 64);
+	mm_cache = kmem_cache_create("mm_struct", sizeof(struct mm), 64);
 	vma_init();
 }
 
