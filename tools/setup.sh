@@ -57,6 +57,7 @@ cmd Xvfb            xvfb             # on a display without a screen
 cmd perf            linux-perf       # runs in the guest in the tests: perf sched record
 cmd gdb             gdb              # make gdb
 cmd valgrind        valgrind         # make bench-sim counts instructions
+cmd spin            spin             # checks the models of wakeups and switches, tests/spin
 cmd sqlite3         sqlite3          # programs of Debian that the guest runs in the tests:
 cmd numactl         numactl
 cmd cgexec          cgroup-tools
