@@ -33,6 +33,8 @@ UNIT_ALSO_ring := kernel/trace/ring.c
 UNIT_ALSO_futex := tests/unit/step.c
 # It includes a file of the kernel, whose types are the architecture's.
 $(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -UDEBUG -DDEBUG=0
+# It includes another, on the architecture of tests/hosted.
+$(UNIT)/tests/unit/test_lockdep.c.o: UNIT_CFLAGS += -I. -Itests/hosted
 UNIT_ALSO_bandwidth := $(wildcard tests/oracle/*.c)
 UNIT_ALSO_quota_borders := $(wildcard tests/oracle/*.c)
 # The language of policies, without the hooks that reach into the scheduler.

@@ -4,12 +4,12 @@
  * unlucky moment; the order that makes it possible shows in every run.
  *
  * Locks of one name form a class. Taking a lock of class B while holding one of class A is an edge
- * A -> B in a graph, for ever; an edge that would close a cycle is reported at once, with both
- * locks' names. Within a class the order is by address (futex.c takes two buckets), and for
- * runqueues by CPU, as sched/host.h demands.
+ * A -> B in a graph, for ever. An edge that would close a cycle is reported at once, with the chain
+ * that was there before. Within a class the order is by address (futex.c takes two buckets), and
+ * for runqueues by CPU, as sched/host.h demands.
  *
  * A class that is ever taken in an interrupt must never be taken with interrupts on: the interrupt
- * could come to the CPU that holds it.
+ * could come to the CPU that holds it. Nor may a lock that is taken with interrupts on nest in it.
  *
  * Spin locks belong to the CPU (nobody switches with one held, and a runqueue's stays with its
  * CPU), mutexes to the thread. Idea: Linux's lockdep (Molnar, 2006), without its states for readers
@@ -19,6 +19,7 @@
 
 #include "kernel/kernel.h"
 #include "kernel/task/thread.h"
+#include "lib/fmt.h"
 #include "lib/string.h"
 #include "sched/host.h"
 
@@ -88,23 +89,57 @@ static bool has_edge(const struct lock_class *from, const struct lock_class *to)
 	return from->before[index_of(to) / 64] >> (index_of(to) % 64) & 1;
 }
 
-/* Is there a path @from -> ... -> @to? @seen bounds the search. */
-static bool leads_to(const struct lock_class *from, const struct lock_class *to, u64 *seen)
+/*
+ * Returns how many steps the path @from -> ... -> @to has, 0 if there is none, and leaves its
+ * classes behind @from in path[]. @seen bounds the search. The graph is locked.
+ */
+static unsigned find_path(const struct lock_class *from, const struct lock_class *to, u64 *seen,
+			  const struct lock_class **path)
 {
+	path[0] = to;
 	if (has_edge(from, to))
-		return true;
+		return 1;
 	seen[index_of(from) / 64] |= BIT(index_of(from) % 64);
-	for (unsigned i = 0; i < nr_classes; i++)
-		if (has_edge(from, &classes[i]) && !(seen[i / 64] >> (i % 64) & 1) &&
-		    leads_to(&classes[i], to, seen))
-			return true;
-	return false;
+	for (unsigned i = 0; i < nr_classes; i++) {
+		if (!has_edge(from, &classes[i]) || seen[i / 64] >> (i % 64) & 1)
+			continue;
+		unsigned steps = find_path(&classes[i], to, seen, path + 1);
+		path[0] = &classes[i];
+		if (steps)
+			return steps + 1;
+	}
+	return 0;
+}
+
+/* Returns the path from @class to @held as text, NULL if there is none. The graph is locked. */
+static const char *chain_to(const struct lock_class *class, const struct lock_class *held)
+{
+	static const struct lock_class *path[NR_CLASSES];
+	static char chain[256];
+	u64 seen[WORDS] = { 0 };
+	unsigned steps = find_path(class, held, seen, path);
+	struct text t = text_of(chain, sizeof(chain));
+
+	text_add(&t, "%s", class->name);
+	for (unsigned i = 0; i < steps; i++)
+		text_add(&t, " -> %s", path[i]->name);
+	return steps ? chain : NULL;
+}
+
+/*
+ * The CPU that holds @outer in an interrupt may wait for @inner, and the holder of @inner be
+ * interrupted and want @outer.
+ */
+static void check_irq_pair(const struct lock_class *outer, const struct lock_class *inner)
+{
+	if (outer->in_irq && inner->with_irqs_on)
+		panic("lockdep: %s is taken in interrupts, and under it %s, which is also taken "
+		      "with interrupts on",
+		      outer->name, inner->name);
 }
 
 static void check_order(const struct held_lock *held, const void *lock, struct lock_class *class)
 {
-	u64 seen[WORDS] = { 0 };
-
 	if (held->class == class) {
 		if (held->lock >= lock)
 			panic("lockdep: a second lock of class %s, not in order of address",
@@ -114,23 +149,38 @@ static void check_order(const struct held_lock *held, const void *lock, struct l
 	if (has_edge(held->class, class))
 		return;
 	lock_graph();
-	bool cycle = leads_to(class, held->class, seen);
+	const char *chain = chain_to(class, held->class);
 	held->class->before[index_of(class) / 64] |= BIT(index_of(class) % 64);
 	unlock_graph();
-	if (cycle)
-		panic("lockdep: %s is taken under %s, and elsewhere the other way round",
-		      class->name, held->class->name);
+	if (chain)
+		panic("lockdep: now %s -> %s, and before %s", held->class->name, class->name,
+		      chain);
+	check_irq_pair(held->class, class);
+}
+
+/* The class has a new property: look at all that nests in it, or that it nests in. */
+static void check_irq_neighbours(const struct lock_class *class)
+{
+	for (unsigned i = 0; i < nr_classes; i++) {
+		if (has_edge(class, &classes[i]))
+			check_irq_pair(class, &classes[i]);
+		if (has_edge(&classes[i], class))
+			check_irq_pair(&classes[i], class);
+	}
 }
 
 static void check_irqs(struct lock_class *class, bool irqs_on)
 {
-	if (this_cpu()->irq_depth)
-		class->in_irq = true;
-	else if (irqs_on)
-		class->with_irqs_on = true;
+	bool in_irq = this_cpu()->irq_depth;
+	bool *seen = in_irq ? &class->in_irq : &class->with_irqs_on;
+
+	if ((!in_irq && !irqs_on) || *seen)
+		return;
+	*seen = true;
 	if (class->in_irq && class->with_irqs_on)
 		panic("lockdep: %s is taken in interrupts, and also with interrupts on",
 		      class->name);
+	check_irq_neighbours(class);
 }
 
 /* --- held locks ----------------------------------------------------------------------- */
@@ -214,7 +264,11 @@ void lockdep_acquire_mutex(const struct mutex *m, bool trying)
 	unsigned long flags = arch_irq_save();
 	struct lock_class *class = class_of(m->queue.lock.name);
 	struct held_stack *mutexes = held_mutexes();
+	const struct held_stack *spins = &held_by_cpu[arch_cpu_id()];
 
+	if (spins->nr)
+		panic("lockdep: the mutex %s is taken under the spin lock %s", class->name,
+		      spins->lock[spins->nr - 1].class->name);
 	assert(!this_cpu()->preempt_count && !this_cpu()->irq_depth);
 	if (mutexes && !trying)
 		check_all(mutexes, m, class);
