@@ -23,6 +23,7 @@ RULES = (
     ("tests/kernel/*", ("tests/kernel",)),
     ("tests/model/*", ("tests/static", "tests/sim/test_judge.py", "{stem}")),
     ("tests/mutants/*", ("tests/mutants",)),
+    ("tests/spin/*", ("tests/spin",)),
     ("tests/scenarios/*", ("tests/sim/test_scenarios.py", "tests/e2e/test_scenarios.py")),
     ("tests/*", ("{stem}",)),
     ("sched/*", ("tests/unit", "tests/prop", "tests/kernel", "tests/sim/test_judge.py", "tests/sim/test_scenarios.py",
