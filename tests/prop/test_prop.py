@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 
+import kernel_tests
 from fairground.base.settings import SCHEDULERS
 from tests.conftest import BUILD, ROOT, commit_seed
 from tests.unit.test_unit import ENVIRONMENT
@@ -37,8 +38,9 @@ def hosted(*words):
     assert done.returncode == 0, f"build/unit/hosted {' '.join(words)}\n{done.stdout[-4000:]}"
 
 
-def test_objects_of_the_kernel():
-    hosted("--programs", "1000")  # 32 seconds of CPU time
+@pytest.mark.parametrize("name", kernel_tests.objects(pathlib.Path(ROOT)))
+def test_object_of_the_kernel(name):
+    hosted("--object", name, "--programs", "1000")  # 32 seconds of CPU time for all
 
 
 @pytest.mark.nightly("a fault that needs two switches at one place each")

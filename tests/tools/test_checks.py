@@ -285,6 +285,7 @@ def test_setup_names_each_tool_once():
 
 
 @pytest.mark.parametrize("path", ["docs/tracing.md", "tools/fairground/trace/latency.py", "sched/rt/rt.c",
+                                  "kernel/fs/pipe.c", "kernel/base/main.c", "tests/hosted/pipe.c",
                                   "user/bin/hog.c"])
 def test_what_follows_from_a_change_can_be_run(path):
     """A test that is not there ends pytest before the others."""

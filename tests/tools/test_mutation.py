@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The generator of mutations: what it changes, that a seed repeats it, and who is killed."""
 
+import fnmatch
 import json
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -10,6 +12,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
+import kernel_tests
 from mutation import layers, page, verdicts
 from mutation.__main__ import begin, draw, draw_again, follow_moved, meet, read_log
 from mutation.points import find_mutations
@@ -195,3 +198,71 @@ def test_the_score_counts_what_is_no_hole_apart():
     assert "Before" not in table.score() and "2 of 7 were killed (28.6 %" in again.score()
     assert "1 of 5 phases: unit tests." in page.Table([{**results[3], "phase": 0}], {}, 1, 1, "v", 0).about()
     assert "**equivalent**: it is the same" in table.markdown() and "**hole**" in table.markdown()
+
+
+KERNEL_HEADER = """#define assert_small(x) ((void)(x))
+#define spin_lock(x) (++*(x))
+#define spin_unlock(x) (--*(x))
+static inline int two(void) { return 2; }
+"""
+KERNEL = """#include "kernel/small.h"
+int count(int *lock, int n)
+{
+\tassert_small(n > 1);
+\tspin_lock(lock);
+\tn += 0444;
+\tspin_unlock(lock);
+\treturn n;
+}
+"""
+
+
+def test_a_kernel_that_boots_has_a_switch(tmp_path):
+    """In kernel/ only the files given are changed, and the number comes by the command line."""
+    for name, text in (("kernel/small.c", KERNEL), ("kernel/small.h", KERNEL_HEADER),
+                       ("kernel/arch.h", "extern struct { const char *cmdline; } boot_info;\n"),
+                       ("lib/string.h", "#include <string.h>\n")):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    mutations = find_mutations(["kernel/small.c"], tmp_path, [f"-I{tmp_path}"], headers=False)
+    found = [(each.function, each.operator, each.before, each.after) for each in mutations]
+    assert found == [("count", "dropped lock", "spin_lock(lock); spin_unlock(lock);", ""),
+                     ("count", "arithmetic", "n += 0444", "n -= 0444"),
+                     ("count", "dropped statement", "n += 0444;", ""), ("count", "constant", "0444", "291"),
+                     ("count", "constant", "0444", "293")]
+    schema = Schema(tmp_path, tmp_path, dict(enumerate(mutations, 12)), "kernel")
+    schema.install()
+    schema.drop_invalid()
+    (tmp_path / "main.c").write_text("""#include <stdio.h>
+#include "kernel/arch.h"
+__typeof__(boot_info) boot_info;
+int count(int *, int);
+int main(int argc, char **argv)
+{
+\tint lock = 0;
+\tboot_info.cmdline = argv[1];
+\treturn !printf("%d\\n", count(&lock, 4));
+}
+""")
+    subprocess.run(["gcc", "-w", f"-I{tmp_path}", "-o", "test", "main.c", "kernel/small.c", "kernel/mutation/switch.c"],
+                   cwd=tmp_path, check=True)
+    for line, text in (("selftest=all", "296"), ("quiet mutation=13", "-288"), ("mutation=14 quiet", "4"),
+                       ("mutation=1", "296"), ("mutation=16", "297")):
+        assert subprocess.check_output([tmp_path / "test", line], text=True).strip() == text, line
+
+
+def test_every_file_of_the_kernel_has_tests_that_there_are():
+    names = [path.relative_to(ROOT).as_posix() for path in (ROOT / "kernel").rglob("*.[ch]")]
+    rows = [kernel_tests.row(name) for name in names]
+    assert {name for row in rows for name in row[0]} == set(kernel_tests.objects(ROOT))
+    for command in {name for row in rows for name in row[2]}:
+        assert (ROOT / f"tests/guest/{command}.c").exists(), command
+    selftests = re.findall(r"^SELFTEST\((\w+)\)", "".join(
+        path.read_text() for path in (ROOT / "tests/kernel").glob("*.c")), re.MULTILINE)
+    for pattern in {name for row in rows for name in row[1]} - {"all"}:
+        assert fnmatch.filter(selftests, pattern), pattern
+    made = (ROOT / "mk/unit.mk").read_text().partition("HOSTED_KERNEL := ")[2].partition("\nHOSTED_C")[0]
+    hosted = {f"kernel/{name}" for name in re.findall(r"\w+/\w+\.c", made)}
+    assert {name for name, row in zip(names, rows, strict=True) if row[0] and name.endswith(".c")} == hosted
+    for pattern, *_ in kernel_tests.ROWS:
+        assert any(fnmatch.fnmatch(name, pattern) for name in names), pattern

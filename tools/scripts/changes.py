@@ -2,7 +2,8 @@
 """Which tests follow from a change of which file. CONTRIBUTING.md has the same as a table for people.
 
 A row of RULES is a pattern for paths and what follows: directories and files of tests. What a rule names with {stem} is
-each file of tests that goes by the name of the changed file: see mentioning().
+each file of tests that goes by the name of the changed file: see mentioning(). What runs a file of kernel/ on this host
+is in kernel_tests.py.
 """
 
 import fnmatch
@@ -11,6 +12,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 
+import kernel_tests
 from docblocks import tested
 from fairground.base.tree import ROOT
 
@@ -21,6 +23,7 @@ RULES = (
     ("tests/prop/*", ("tests/prop",)),
     ("tests/oracle/*", ("tests/unit", "tests/prop")),
     ("tests/kernel/*", ("tests/kernel",)),
+    ("tests/hosted/*", ("tests/prop/test_prop.py",)),
     ("tests/model/*", ("tests/static", "tests/sim/test_judge.py", "{stem}")),
     ("tests/mutants/*", ("tests/mutants",)),
     ("tests/spin/*", ("tests/spin",)),
@@ -82,6 +85,8 @@ def pages(path: str) -> Iterator[str]:
 def follow(path: str) -> Iterator[str]:
     """The tests that follow from a change of the file @path, some of them twice."""
     yield SOURCE
+    if path.startswith("kernel/"):
+        yield from kernel_tests.hosted_tests(path)
     if path.endswith(".md") and (ROOT / path).exists():
         yield from pages(path)
     for pattern, wanted in RULES:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Mutate sched/ and count how much of that the fast tests notice (docs/mutation.md).
+"""Mutate sched/, or with --only kernel/ that, and count how much of it the tests notice (docs/mutation.md).
 
 N mutations are drawn from all that there are, by a seed. They are built once, all into one tree, and each then meets
 the tests that come by its place, cheapest first, until one fails; the tests that cost much meet what is left at the
@@ -22,57 +22,72 @@ import subprocess
 import sys
 from typing import Any
 
+import kernel_tests
 import mutants
 
 from . import layers, page, verdicts
 from .points import Mutation, find_mutations
-from .schema import Schema
+from .schema import OPTIONS, Schema
 
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutate"
-TREE = SCRATCH / "tree"
-TESTED = ("sched", "lib", "sim", "tests", "examples", "tools/scripts/mutation")
+TREES = {"sched": SCRATCH / "tree", "kernel": SCRATCH / "kernel"}
+TESTED = {"sched": ("sched", "lib", "sim", "tests", "examples", "tools/scripts/mutation"),
+          "kernel": ("arch", "kernel", "lib", "sched", "tests/guest", "tests/hosted", "tests/kernel", "user",
+                     "tools/scripts/mutation", "tools/scripts/kernel_tests.py")}
+BUILT = {"sched": ("build/schedsim", "unit-programs", "prop-programs"), "kernel": ("build/unit/hosted",)}
 SPARE = 1.1  # drawn for each that is wanted, because some do not compile
 ALIVE = ("unreached", "survived")
 Result = dict[str, Any]
 Numbered = dict[int, Result]
 
 
-def digest() -> str:
+def digest(room: str) -> str:
     """Of everything that a result depends on."""
     total = hashlib.sha256()
-    for name in mutants.list_sources(*TESTED):
+    for name in mutants.list_sources(*TESTED[room]):
         total.update(name.encode() + b"\0" + pathlib.Path(name).read_bytes())
     return total.hexdigest()[:16]
 
 
-def make(*words: str) -> None:
-    """Build @words in the tree."""
+def make(tree: pathlib.Path, *words: str) -> None:
+    """Build @words in a tree."""
     command = [os.environ.get("MAKE", "make"), f"-j{os.cpu_count()}", "B=build", f"CC={layers.CC}", *words]
-    environment = layers.environment(TREE.resolve(), {})
-    done = subprocess.run(command, cwd=TREE, env=environment, capture_output=True, text=True, check=False)
+    environment = layers.environment(tree.resolve(), {})
+    done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
         raise ValueError(f"{' '.join(command)}: {done.stderr[-2000:]}")
 
 
-def find_all() -> list[Mutation]:
-    options = ["-std=gnu11", "-DDEBUG=0", f"-I{os.getcwd()}"]
-    return find_mutations(mutants.list_sources("sched/*.c"), pathlib.Path.cwd(), options)
+def hosted_files() -> set[str]:
+    """The files of kernel/ that an object of tests/hosted runs."""
+    return {file for file in mutants.list_sources("kernel/*.c") if kernel_tests.row(file)[0]}
 
 
-def copy_tree() -> None:
-    """Bring the tree up to date, but for sched/, which the mutations are written into."""
-    TREE.mkdir(parents=True, exist_ok=True)
-    tops = {name.split("/")[0] for name in mutants.list_sources()} - {"sched"}
-    mutants.refresh(TREE, sorted(tops))
+def find_all(room: str, only: str | None) -> list[Mutation]:
+    """All mutations of a room: in sched/, or in the files of kernel/ that are meant: one, or those run on this host."""
+    options = ["-std=gnu11", *OPTIONS[room], f"-I{os.getcwd()}"]
+    if room == "sched":
+        return find_mutations(mutants.list_sources("sched/*.c"), pathlib.Path.cwd(), options)
+    file = (only or "").partition(" :: ")[0]
+    files = [file] if os.path.isfile(file) else hosted_files()
+    return find_mutations(files, pathlib.Path.cwd(), options, headers=False)
 
 
-def draw(mutations: list[Mutation], count: int, seed: int, only: str | None) -> dict[int, Mutation]:
-    """By number from 1 on, in the order drawn."""
+def copy_tree(room: str) -> None:
+    """Bring the tree up to date, but for the room that the mutations are written into."""
+    TREES[room].mkdir(parents=True, exist_ok=True)
+    tops = {name.split("/")[0] for name in mutants.list_sources()} - {room}
+    mutants.refresh(TREES[room], sorted(tops))
+
+
+def draw(mutations: list[Mutation], count: int | None, seed: int, only: str | None) -> dict[int, Mutation]:
+    """By number from 1 on, in the order drawn. Without a @count all."""
     if only:
-        chosen = [mutation for mutation in mutations if only in mutation.key]
-        if not chosen:
+        mutations = [mutation for mutation in mutations if only in mutation.key]
+        if not mutations:
             raise ValueError(f"no mutation's key contains \"{only}\": --list prints them")
-    else:
+    chosen = mutations
+    if count:
         chosen = random.Random(seed).sample(mutations, min(int(count * SPARE) + 1, len(mutations)))
     return dict(enumerate(chosen, 1))
 
@@ -114,15 +129,15 @@ def draw_again(mutations: list[Mutation], before: dict[str, Result]) -> dict[int
     return dict(enumerate(chosen, 1))
 
 
-def prepare(schema: Schema, count: int) -> None:
-    """Write the mutations into the tree, @count of those that compile, and build all programs."""
+def prepare(schema: Schema, count: int | None) -> None:
+    """Write the mutations into the tree, @count of those that compile, or all, and build what phase 0 runs."""
     schema.install()
     schema.drop_invalid()
-    for number in sorted(schema.mutations)[count:]:
+    for number in sorted(schema.mutations)[count or len(schema.mutations):]:
         del schema.mutations[number]
     for file in schema.original:
         schema.write(file)
-    make("build/schedsim", "unit-programs", "prop-programs")
+    make(schema.tree, *BUILT[schema.room])
 
 
 def begin(mutation: Mutation) -> Result:
@@ -171,22 +186,25 @@ class Log:
             out.write(json.dumps(result) + "\n")
 
 
-def measure_all(some_layers: list[layers.Layer], log: Log) -> None:
+def measure_all(some_layers: list[layers.Layer], schema: Schema, log: Log) -> None:
     """Run each of the layers once without a mutation, now or when these results were begun."""
     path = log.path.with_suffix(".layers.json")
     known = json.loads(path.read_text(encoding="utf-8")) if log.results and path.exists() else {}
     for layer in some_layers:
         if layer.name not in known:
-            layers.measure(layer, TREE.resolve())
+            layers.measure(layer, schema.tree)
             known[layer.name] = [layer.cpu_s, sorted(layer.reached)]
         layer.cpu_s, layer.reached = known[layer.name][0], frozenset(known[layer.name][1])
+        layer.reached |= {number for number, each in schema.mutations.items() if each.file in layer.files}
     path.write_text(json.dumps(known), encoding="utf-8")
 
 
 def run_phase(phase: int, some_layers: list[layers.Layer], todo: Numbered, schema: Schema, log: Log,
               options: argparse.Namespace) -> None:
     """Let the mutations of which these results are so far meet the layers of a phase."""
-    measure_all(some_layers, log)
+    if any(layer.files for layer in some_layers):
+        make(schema.tree, "image")
+    measure_all(some_layers, schema, log)
     print(f"# phase {phase}: {len(todo)} mutations, {len(some_layers)} layers, "
           f"{sum(layer.cpu_s for layer in some_layers):.0f} s of CPU without a mutation", flush=True)
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
@@ -199,7 +217,8 @@ def run_phase(phase: int, some_layers: list[layers.Layer], todo: Numbered, schem
 
 def run_all(schema: Schema, log: Log, options: argparse.Namespace) -> None:
     """All mutations meet the layers of a phase before the first meets those of the next, which cost more."""
-    all_layers = layers.list_layers(TREE, options.layers)
+    files = {mutation.file for mutation in schema.mutations.values()}
+    all_layers = layers.list_layers(schema.tree, options.layers, files)
     for phase in sorted({layer.phase for layer in all_layers if layer.phase <= options.phases}):
         todo = {}
         for number, mutation in sorted(schema.mutations.items()):
@@ -211,12 +230,14 @@ def run_all(schema: Schema, log: Log, options: argparse.Namespace) -> None:
 
 
 def parse(arguments: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="mutation", description="Mutate sched/; do the fast tests notice?")
-    parser.add_argument("count", nargs="?", type=int, default=100, metavar="N", help="how many (default: 100)")
+    parser = argparse.ArgumentParser(prog="mutation", description="Mutate sched/ or kernel/; do the tests notice?")
+    parser.add_argument("count", nargs="?", type=int, metavar="N", help="how many (default: 100; with --only all)")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="which (default: 1)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="J", help="how many at a time")
-    parser.add_argument("--only", metavar="TEXT", help="those whose key contains TEXT")
-    parser.add_argument("--layers", default="", metavar="NAME", help="layers whose name begins so: unit, explore, sim")
+    parser.add_argument("--only", metavar="TEXT",
+                        help="those whose key contains TEXT, in sched/ unless it begins with kernel/")
+    parser.add_argument("--layers", default="", metavar="NAME",
+                        help="layers whose name begins so: unit, explore, sim; hosted, selftest, guest")
     parser.add_argument("--phases", type=int, default=9, metavar="P",
                         help="no layers after this phase (0 unit, 1 short exploration, ... 4 long simulation)")
     parser.add_argument("--again", type=pathlib.Path, metavar="FILE",
@@ -224,31 +245,37 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--list", action="store_true", help="print the keys of those drawn and do nothing")
     parser.add_argument("--page", action="store_true", help="write the results into docs/mutation.md")
     options = parser.parse_args(arguments)
-    if options.count < 1 or options.jobs < 1:
+    if options.count is None and not options.only:
+        options.count = 100
+    options.room = "kernel" if (options.only or "").startswith("kernel/") else "sched"
+    if options.count is not None and options.count < 1 or options.jobs < 1:
         parser.error("N and J are at least 1")
     return options
 
 
 def log_of(options: argparse.Namespace, of: int) -> Log:
-    about = {"seed": options.seed, "of": of, "only": options.only, "layers": options.layers, "source": digest()}
+    about = {"seed": options.seed, "of": of, "only": options.only, "layers": options.layers,
+             "source": digest(options.room)}
     if options.again:
         return Log(options.again.with_suffix(".again.jsonl"), {**about, "again": str(options.again)})
-    return Log(SCRATCH / (f"{options.seed}.jsonl" if not options.only else "only.jsonl"), about)
+    name = options.room if options.only else ""
+    return Log(SCRATCH / (f"{name}{options.seed}.jsonl" if options.count else f"{name}-only.jsonl"), about)
 
 
 def mutate(options: argparse.Namespace) -> int:
     known = verdicts.read_verdicts()
-    mutations = find_all()
-    for key in verdicts.stale(known, mutations):
+    mutations = find_all(options.room, options.only)
+    files = {mutation.file for mutation in mutations}
+    for key in verdicts.stale((key for key in known if key.partition(" :: ")[0] in files), mutations):
         print(f"# {verdicts.FILE}: no such mutation any more: {key}")
     before = follow_moved(mutations, read_log(options.again)) if options.again else {}
     chosen = draw_again(mutations, before) if before else draw(mutations, options.count, options.seed, options.only)
-    schema = Schema(pathlib.Path.cwd(), TREE.resolve(), chosen)
+    schema = Schema(pathlib.Path.cwd(), TREES[options.room].resolve(), chosen, options.room)
     if options.list:
         print(*(mutation.key for mutation in schema.mutations.values()), sep="\n")
         return 0
-    copy_tree()
-    prepare(schema, options.count if not options.only and not before else len(mutations))
+    copy_tree(options.room)
+    prepare(schema, options.count if not before else None)
     commit = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True,
                             check=True).stdout.strip()
     log = log_of(options, len(mutations))

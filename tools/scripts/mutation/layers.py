@@ -16,6 +16,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import kernel_tests
 from fairground.base.settings import SCHEDULERS
 
 # Minutes each: they meet only what has survived the others.
@@ -29,6 +30,9 @@ SIM_CPU_LIMIT_S = 15  # of one simulation among many of a test
 WALL_LIMIT_S = 1800  # for tests that wait and use no CPU; on any host that is much too long
 MEMORY = 4 << 30
 FILE_SIZE = 256 << 20
+OBJECT_PROGRAMS = 1000
+BOOT = 2  # phase of what runs in the machine; mutations of sched/ do not meet it
+BOOT_TIMEOUT_S = 120
 
 
 @dataclass
@@ -43,6 +47,7 @@ class Layer:
     cpu_s: float = 0.0
     reached: frozenset[int] = frozenset()  # mutations that it comes by
     kills: dict[str, int] = field(default_factory=dict)  # by file
+    files: frozenset[str] = frozenset()  # in the machine nothing tells what is reached: all of these files is
 
     def promise(self, file: str) -> float:
         """Small for a cheap layer that has noticed mutations of @file before: such a one is tried first."""
@@ -56,8 +61,27 @@ class Outcome:
     output: str
 
 
-def list_layers(tree: pathlib.Path, wanted: str) -> list[Layer]:
-    """The layers whose name begins with @wanted, for programs built in @tree."""
+def boot(name: str, files: set[str], *settings: str) -> Layer:
+    """A test in the machine. By the instruction, so that what is noticed once always is."""
+    shell = 'APPEND="$APPEND mutation=${MUTATION:-0}" exec "$0" -m fairground --build build run'
+    return Layer(name, ("env", "ICOUNT=1", "SMP=2", f"TIMEOUT={BOOT_TIMEOUT_S}", *settings, "sh", "-c", shell,
+                        sys.executable), BOOT, files=frozenset(files))
+
+
+def of_kernel(tree: pathlib.Path, files: set[str]) -> list[Layer]:
+    """All objects on this host, each of which tells by which mutations it comes; in the machine what fits @files."""
+    layers = [Layer(f"hosted {name}", ("build/unit/hosted", "--object", name, "--programs", str(OBJECT_PROGRAMS)), 0)
+              for name in kernel_tests.objects(tree)]
+    for selftest in sorted({each for file in files for each in kernel_tests.row(file)[1]}):
+        fitting = {file for file in files if selftest in kernel_tests.row(file)[1]}
+        layers.append(boot(f"selftest {selftest}", fitting, f"APPEND=selftest={selftest}"))
+    for command in sorted({each for file in files for each in kernel_tests.row(file)[2]}):
+        fitting = {file for file in files if command in kernel_tests.row(file)[2]}
+        layers.append(boot(f"guest {command}", fitting, f"CMD={command}"))
+    return layers
+
+
+def of_sched(tree: pathlib.Path) -> list[Layer]:
     layers = [Layer(f"unit {path.stem[5:]}", (f"build/unit/{path.stem}",), 0)
               for path in sorted((tree / "tests/unit").glob("test_*.c"))]
     layers += [Layer(f"explore {policy} {SHORT_OPS}", ("build/unit/prop_sched", "--sched", policy, "--no-shrink",
@@ -77,6 +101,12 @@ def list_layers(tree: pathlib.Path, wanted: str) -> list[Layer]:
         if "plugin" in path.read_text(encoding="utf-8"):
             layer.alone = threading.Lock()
         layers.append(layer)
+    return layers
+
+
+def list_layers(tree: pathlib.Path, wanted: str, files: set[str]) -> list[Layer]:
+    """The layers for mutations of @files, all of one room, whose name begins with @wanted; they are built in @tree."""
+    layers = of_kernel(tree, files) if all(file.startswith("kernel/") for file in files) else of_sched(tree)
     return [layer for layer in layers if layer.name.startswith(wanted)]
 
 
@@ -89,8 +119,8 @@ def environment(tree: pathlib.Path, extra: Mapping[str, str]) -> dict[str, str]:
 def limits(layer: Layer) -> list[str]:
     cpu_s = int(CPU_LIMIT_S + 5 * layer.cpu_s) if layer.phase < 3 else SIM_CPU_LIMIT_S
     words = ["prlimit", f"--cpu={cpu_s}:{cpu_s + 5}", f"--fsize={FILE_SIZE}", "--core=0"]
-    sanitized = layer.words[0].startswith("build/unit/")  # these reserve terabytes of addresses
-    return words if sanitized else [*words, f"--as={MEMORY}"]
+    roomy = layer.words[0].startswith("build/unit/") or layer.files  # these reserve terabytes of addresses
+    return words if roomy else [*words, f"--as={MEMORY}"]
 
 
 def run(layer: Layer, tree: pathlib.Path, **extra: str) -> Outcome:
@@ -118,9 +148,9 @@ def measure(layer: Layer, tree: pathlib.Path) -> None:
         outcome = run(layer, tree, MUTATION_REACHED=directory)
         if outcome.status:
             raise ValueError(f"{layer.name} fails without any mutation:\n{outcome.output[-2000:]}")
-        numbers = [path.read_text(encoding="ascii").split() for path in pathlib.Path(directory).iterdir()]
+        reached = [path.read_bytes() for path in pathlib.Path(directory).iterdir()]
     layer.cpu_s = outcome.cpu_s
-    layer.reached = frozenset(int(number) for each in numbers for number in each)
+    layer.reached = frozenset(number for each in reached for number, came in enumerate(each) if came)
 
 
 def reason(layer: Layer, outcome: Outcome) -> str:
@@ -128,5 +158,6 @@ def reason(layer: Layer, outcome: Outcome) -> str:
     if outcome.status == -signal.SIGXCPU:
         return "no end"
     told = [line.strip() for line in outcome.output.splitlines() if any(
-        word in line for word in ("not ok", "[  FAILED", "FAILED ", "operation ", "ERROR: ", "runtime error", "broke"))]
+        word in line for word in ("not ok", "[  FAILED", "FAILED ", "operation ", "ERROR: ", "runtime error", "broke",
+        "assert", "panic", "--replay"))]
     return told[0][:200] if told else f"status {outcome.status}"

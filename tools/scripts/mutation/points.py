@@ -18,8 +18,8 @@ from clang.cindex import Cursor, CursorKind, SourceLocation
 
 JUDGE_FILE = re.compile(r"(^|/)check\.c$")
 JUDGE_FUNCTION = re.compile(r"(^|_)check(_|$)")
-JUDGE_CALL = re.compile(r"\b(?:SCHED_ASSERT|SCHED_CHECK|STATIC_ASSERT|assert_locked|host_bug)\s*\(")
-LOCK = re.compile(r"\b(?:rq|host|shard|sharedq?)_(un)?lock\s*\(([^;]*)\)\s*;")
+JUDGE_CALL = re.compile(r"\b(?:\w*(?:assert|ASSERT)\w*|SCHED_CHECK|host_bug|might_sleep)\s*\(")
+LOCK = re.compile(r"\b(?:rq|host|shard|sharedq?|spin|mutex)_(un)?lock\s*\(([^;]*)\)\s*;")
 
 OTHER_COMPARISONS = {"<": (">=", "<="), "<=": (">", "<"), ">": ("<=", ">="), ">=": ("<", ">"), "==": ("!=",),
                      "!=": ("==",)}
@@ -205,7 +205,7 @@ class Function:
             self.add("constant", start, end, "false" if text == "true" else "true")
         match = NUMBER.match(text)
         if match:
-            value = int(match[1], 0)
+            value = int(match[1], 8 if re.match("0[0-7]", text) else 0)
             self.add("constant", start, end, f"{value + 1}{match[2]}")
             if value:
                 self.add("constant", start, end, f"{value - 1}{match[2]}")
@@ -298,15 +298,16 @@ def closing(text: str, at: int) -> int:
     return at
 
 
-def functions(unit: cindex.TranslationUnit, root: pathlib.Path, done: set[tuple[str, int]]) -> Iterator[Function]:
-    """The functions of sched/ that @unit defines and that are not in @done."""
+def functions(unit: cindex.TranslationUnit, root: pathlib.Path, done: set[tuple[str, int]],
+              within: str) -> Iterator[Function]:
+    """The functions that @unit defines in files whose name begins with @within, and that are not in @done."""
     texts: dict[str, bytes] = {}
     for cursor in unit.cursor.get_children():
         if cursor.kind != CursorKind.FUNCTION_DECL or not cursor.is_definition():
             continue
         file = os.path.relpath(os.path.realpath(cursor.extent.start.file.name), root)
         place = (file, cursor.extent.start.offset)
-        if not file.startswith("sched/") or place in done or JUDGE_FILE.search(file) or \
+        if not file.startswith(within) or place in done or JUDGE_FILE.search(file) or \
                 JUDGE_FUNCTION.search(cursor.spelling):
             continue
         done.add(place)
@@ -315,8 +316,9 @@ def functions(unit: cindex.TranslationUnit, root: pathlib.Path, done: set[tuple[
         yield Function(cursor, file, texts[file])
 
 
-def find_mutations(files: Iterable[str], root: pathlib.Path, options: Sequence[str]) -> list[Mutation]:
-    """All mutations of the functions in @files and in the headers of sched/ that they include."""
+def find_mutations(files: Iterable[str], root: pathlib.Path, options: Sequence[str],
+                   headers: bool = True) -> list[Mutation]:
+    """All mutations of the functions in @files and, with @headers, in the headers of their room that they include."""
     index = cindex.Index.create()
     done: set[tuple[str, int]] = set()
     found: list[Mutation] = []
@@ -325,6 +327,7 @@ def find_mutations(files: Iterable[str], root: pathlib.Path, options: Sequence[s
         errors = [str(each) for each in unit.diagnostics if each.severity >= cindex.Diagnostic.Error]
         if errors:
             raise ValueError(f"{name}: {errors[0]}")
-        for function in functions(unit, root, done):
+        within = f"{name.partition('/')[0]}/" if headers else name
+        for function in functions(unit, root, done, within):
             found += function.mutations()
     return sorted(found, key=lambda mutation: (mutation.file, mutation.sites[0].start, mutation.key))

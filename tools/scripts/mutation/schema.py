@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""One tree with all mutations: each is chosen when a program starts, so none costs a build of its own.
+"""One tree with all mutations: each is chosen when a program starts, or a kernel, so none costs a build of its own.
 
 The tree is a copy of the source. Number 17 becomes `(mutation(17) ? (a <= b) : (a < b))`, and a statement that
 number 18 leaves out becomes `{ if (!mutation(18)) statement; }` (switch.h). A mutation that does not compile is no
@@ -13,15 +13,22 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from .points import Mutation, Site
 
-INCLUDE = '#include "sched/mutation/switch.h"\n'
 HERE = pathlib.Path(__file__).parent
-ERROR = re.compile(r"^(?:\S*/)?(sched/\S+?):(\d+):\d+: (?:fatal )?error:", re.MULTILINE)
+PLACE = r"^(?:\S*/)?((?:sched|kernel)/\S+?):(\d+):\d+: "
+ERROR = re.compile(PLACE + "(?:fatal )?error:", re.MULTILINE)
+EXPANSION = re.compile(PLACE + "note: in expansion", re.MULTILINE)  # of a macro whose definition has the error
 BYTES = "latin-1"  # clang's places count bytes
-INCLUDED = re.compile(r'^#include "(sched/[^"]+)"', re.MULTILINE)
+INCLUDED = re.compile(r'^#include "((?:sched|kernel)/[^"]+)"', re.MULTILINE)
+# Which compiler options a room needs, and where which of our files becomes its switch.
+OPTIONS = {"sched": ("-DDEBUG=0", "-DCPU_MAX=64u"),
+           "kernel": ("-DDEBUG=0", "-DSAN_ADDRESS=0", '-DCOMMIT=""', '-DVERSION=""', "-ffreestanding", "-fno-pie",
+                      "-mcmodel=kernel", "-mno-red-zone", "-mgeneral-regs-only", "-I.", "-Iarch/x86")}
+SWITCHES = {"sched": {"sched/mutation/switch.c": "switch.c"},
+            "kernel": {"tests/hosted/switch.c": "switch.c", "kernel/mutation/switch.c": "boot.c"}}
 Numbered = Mapping[int, Mutation]
 
 
@@ -37,11 +44,11 @@ def wrap(number: int, site: Site, inner: str) -> str:
     return f"(mutation({number}) ? ({site.text}) : ({inner}))"
 
 
-def render(text: str, sites: Sequence[tuple[int, Site]]) -> str:
+def render(text: str, sites: Sequence[tuple[int, Site]], room: str) -> str:
     """@text with all @sites, whose places contain each other or are apart."""
     # outermost first; of several at one place the first is the outermost
     waiting = sorted(sites, key=lambda each: (each[1].start, -each[1].end, each[1].text is not None, each[0]))
-    return INCLUDE + render_part(text, 0, len(text), waiting)
+    return f'#include "{room}/mutation/switch.h"\n' + render_part(text, 0, len(text), waiting)
 
 
 def render_part(text: str, start: int, end: int, sites: Sequence[tuple[int, Site]]) -> str:
@@ -68,14 +75,15 @@ def apart(sites: Sequence[tuple[int, Site]]) -> set[int]:
 
 
 class Schema:
-    """The scheduler of @root, written into @tree with mutations, by number; number 0 is none of them."""
+    """A room of @root, written into @tree with mutations, by number; number 0 is none of them."""
 
-    def __init__(self, root: pathlib.Path, tree: pathlib.Path, mutations: Numbered) -> None:
+    def __init__(self, root: pathlib.Path, tree: pathlib.Path, mutations: Numbered, room: str = "sched") -> None:
         self.tree = tree
+        self.room = room
         self.mutations = dict(mutations)
         self.invalid: dict[int, str] = {}
         self.original = {path.relative_to(root).as_posix(): path.read_text(BYTES)
-                         for path in sorted((root / "sched").rglob("*")) if path.is_file()}
+                         for path in sorted((root / room).rglob("*")) if path.is_file()}
 
     def mutated(self) -> list[str]:
         """Files with mutations. Headers first, because others include them."""
@@ -88,7 +96,7 @@ class Schema:
 
     def write(self, file: str) -> None:
         sites = self.sites(file)
-        text = render(self.original[file], sites) if sites else self.original[file]
+        text = render(self.original[file], sites, self.room) if sites else self.original[file]
         (self.tree / file).parent.mkdir(parents=True, exist_ok=True)
         put(self.tree / file, text)
 
@@ -102,11 +110,12 @@ class Schema:
         for file in self.original:
             self.drop(apart(self.sites(file)), "overlaps another one")
             self.write(file)
-        switch = self.tree / "sched/mutation"
-        switch.mkdir(exist_ok=True)
-        for name in ("switch.h", "switch.c"):
-            put(switch / name, (HERE / name).read_text(BYTES).replace("NR_MUTATIONS", str(max(self.mutations))))
-        for path in (self.tree / "sched").rglob("*.[ch]"):
+        switch = self.tree / self.room / "mutation"
+        for name, ours in {f"{self.room}/mutation/switch.h": "switch.h", **SWITCHES[self.room]}.items():
+            text = (HERE / ours).read_text(BYTES).replace("MUTATED_ROOM", self.room)
+            (self.tree / name).parent.mkdir(parents=True, exist_ok=True)
+            put(self.tree / name, text.replace("NR_MUTATIONS", str(max(self.mutations))))
+        for path in (self.tree / self.room).rglob("*.[ch]"):
             if path.parent != switch and path.relative_to(self.tree).as_posix() not in self.original:
                 path.unlink()
 
@@ -117,8 +126,8 @@ class Schema:
     # --- what does not compile ----------------------------------------------------------
 
     def compile(self, file: str, *options: str) -> subprocess.CompletedProcess[str]:
-        words = [os.environ.get("CC", "gcc"), "-std=gnu11", "-w", "-DDEBUG=0", "-DCPU_MAX=64u", f"-I{self.tree}", "-c",
-                 *options, file]
+        words = [os.environ.get("CC", "gcc"), "-std=gnu11", "-w", *OPTIONS[self.room], f"-I{self.tree}", "-c", *options,
+                 file]
         return subprocess.run(words, cwd=self.tree, capture_output=True, text=True, check=False)
 
     def users(self, file: str) -> list[str]:
@@ -143,14 +152,16 @@ class Schema:
             done = self.compile(user, "-fsyntax-only")
             if not done.returncode:
                 return
-            places = {(file, int(line)) for file, line in ERROR.findall(done.stderr)}
-            bad = {number for file, line in places if file in self.original for number in self.on_line(file, line)}
+            bad = self.blamed(ERROR.findall(done.stderr)) or self.blamed(EXPANSION.findall(done.stderr))
             if not bad:
                 raise ValueError(f"{user} does not compile, and no mutation is to blame: {done.stderr[:500]}")
             files = {self.mutations[number].file for number in bad}
             self.drop(bad, "does not compile")
             for file in files:
                 self.write(file)
+
+    def blamed(self, places: Iterable[tuple[str, str]]) -> set[int]:
+        return {number for file, line in places if file in self.original for number in self.on_line(file, int(line))}
 
     def on_line(self, file: str, line: int) -> set[int]:
         """Numbers of the mutations on a line of the file as written; those whose text begins there, at least."""

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which mutation is on: `make mutate` builds all of them into one tree (tools/scripts/mutation).
- * There this file is sched/mutation/switch.h, and `a < b` is
+ * There this file is sched/mutation/switch.h or kernel/mutation/switch.h, and `a < b` is
  *
  *	(mutation(17) ? (a <= b) : (a < b))
  */
@@ -10,13 +10,6 @@
 #ifdef ONLY_MUTATION /* for the compiler: a program with this one, and without a switch */
 #define mutation(number) ((number) == ONLY_MUTATION)
 #else
-extern unsigned mutation_chosen;
-extern unsigned char mutation_reached[];
-
 /* Is this mutation on? Notes that the program came by here. */
-static inline _Bool mutation(unsigned number)
-{
-	mutation_reached[number] = 1;
-	return number == mutation_chosen;
-}
+_Bool mutation(unsigned number);
 #endif

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which tests look at which file of kernel/: read by `make check` (changes.py) and by `make mutate` (mutation/).
+
+A row is a pattern for files; the objects of tests/hosted that run them, whose name is that of their file; and what
+looks at them in the machine: the patterns of selftests, and commands of the guest.
+"""
+
+import fnmatch
+import pathlib
+import re
+from collections.abc import Iterator
+
+ROWS = (
+    ("kernel/fs/pipe.c", "pipe", ("fs_pipe*",), ("filecheck",)),
+    ("kernel/fs/epoll.c", "epoll", (), ("filecheck",)),
+    ("kernel/fs/eventfd.c", "eventfd epoll", (), ("filecheck",)),
+    ("kernel/fs/file.c", "fdtable", ("fs_*",), ("filecheck",)),
+    ("kernel/fs/flock.c", "flock", (), ("filecheck",)),
+    ("kernel/fs/nameless.c", "eventfd timerfd", (), ("filecheck",)),
+    ("kernel/fs/poll.c", "pipe eventfd", (), ("filecheck",)),
+    ("kernel/fs/record.c", "record", (), ("filecheck",)),
+    ("kernel/fs/signalfd.c", "signal", (), ("filecheck", "taskcheck")),
+    ("kernel/fs/timerfd.c", "timerfd", (), ("filecheck", "taskcheck")),
+    ("kernel/fs/*", "", ("fs_*",), ("filecheck", "limitcheck")),
+    ("kernel/mm/fault.c", "vma", ("mm_*",), ("memcheck",)),
+    ("kernel/mm/limit.c", "vma", ("mm_*",), ("limitcheck", "memcheck")),
+    ("kernel/mm/map.c", "vma", ("mm_*",), ("memcheck",)),
+    ("kernel/mm/vma.c", "vma", ("mm_*",), ("memcheck",)),
+    ("kernel/mm/*", "", ("mm_*",), ("memcheck", "limitcheck")),
+    ("kernel/task/account.c", "signal", (), ("limitcheck",)),
+    ("kernel/task/delivery.c", "signal", (), ("taskcheck",)),
+    ("kernel/task/signal.c", "signal", (), ("taskcheck",)),
+    ("kernel/task/futex.c", "futex", (), ("taskcheck", "filecheck")),
+    ("kernel/task/mutex.c", "mutex", ("mutex_*",), ("filecheck",)),
+    ("kernel/task/wait.c", "pipe epoll futex", ("waitq_*",), ("filecheck",)),
+    ("kernel/task/*", "", ("*thread*", "waitq_*", "mutex_*"), ("taskcheck", "limitcheck")),
+    ("kernel/time/itimer.c", "posix_timer timerfd", (), ("taskcheck",)),
+    ("kernel/time/sleep.c", "futex", ("sleep_*",), ("taskcheck",)),
+    ("kernel/time/timer.c", "timerfd posix_timer", ("timer*", "idle_*"), ("taskcheck",)),
+    ("kernel/time/*", "", ("timer*", "sleep_*", "thread_time*"), ("taskcheck",)),
+    ("kernel/trace/perf*", "perf", (), ("perfcheck",)),
+    ("kernel/trace/*", "", ("trace_*",), ("perfcheck",)),
+    ("kernel/tty/*", "ldisc", (), ("filecheck",)),
+    ("kernel/cgroup/*", "", ("cgroup_*",), ("cgroupcheck",)),
+    ("kernel/exec/*", "", (), ("taskcheck", "memcheck")),
+    ("kernel/syscall/*", "", (), ("taskcheck", "filecheck", "memcheck", "limitcheck")),
+    ("kernel/*", "", ("all",), ("taskcheck", "filecheck")),
+)
+
+
+def row(file: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """(objects, selftests, commands) for a file of kernel/: those of the first pattern that fits."""
+    for pattern, objects, selftests, commands in ROWS:
+        if fnmatch.fnmatch(file, pattern):
+            return tuple(objects.split()), selftests, commands
+    raise ValueError(f"{file}: no tests are known for it")
+
+
+def hosted_tests(file: str) -> Iterator[str]:
+    """The tests of pytest that run @file on this host."""
+    for name in row(file)[0]:
+        yield f"tests/prop/test_prop.py::test_object_of_the_kernel[{name}]"
+
+
+def objects(root: pathlib.Path) -> list[str]:
+    """The names of all objects of tests/hosted."""
+    return sorted(re.findall(r"\b(\w+)_object[,;]", (root / "tests/hosted/object.h").read_text("utf-8")))
