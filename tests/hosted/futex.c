@@ -19,7 +19,8 @@ enum { WAIT = 9, WAKE = 10, REQUEUE = 3, CMP_REQUEUE = 4, WAKE_OP = 5, PRIVATE =
 /*
  * The number of a call says which word, which value or how many, and which bits. One thread alone
  * says whether it is shared; two share nothing, three do. wake_op wakes one, and of the other
- * word's all, and adds 1 there if no other thread runs; or one of them if that word is 0.
+ * word's one or all if that word compares as the number says; it may add 1 there if no other thread
+ * runs. A requeue wakes one or none, and moves one or all.
  */
 enum op {
 	OP_WAIT,
@@ -67,12 +68,41 @@ static long most_of_other(const struct call *call)
 	return value_of(call) ? 1 : INT32_MAX;
 }
 
-/* Words of FUTEX_WAKE_OP. */
-enum {
-	OR_0_IF_0 = 2 << 28,
-	OR_0_ANYWAY = 2 << 28 | 5 << 24,
-	ADD_1_ANYWAY = 1 << 28 | 5 << 24 | 1 << 12,
-};
+static long woken_first(const struct call *call)
+{
+	return !(call->n >> 3 & 1);
+}
+
+static long most_moved(const struct call *call)
+{
+	return call->n >> 4 & 1 ? 1 : INT32_MAX;
+}
+
+/* How FUTEX_WAKE_OP compares the other word, and with what: as futex(2) has it. */
+enum { EQ, NE, LT, LE, GT, GE, NR_COMPARISONS };
+enum { ARGUMENTS = 3, NUMBERS = 32 }; /* -1, 0 and 1; of all other calls */
+
+static unsigned comparison_of(const struct call *call)
+{
+	return call->n / NUMBERS % NR_COMPARISONS;
+}
+
+static s32 argument_of(const struct call *call)
+{
+	return (s32)(call->n / (NUMBERS * NR_COMPARISONS) % ARGUMENTS) - 1;
+}
+
+static bool adds(const struct call *call)
+{
+	return !value_of(call) && nr_threads_of_run == 1;
+}
+
+/* The last argument of FUTEX_WAKE_OP: add 1 or set no bit. */
+static u32 wake_op_of(const struct call *call)
+{
+	return (adds(call) ? 1u << 28 | 1u << 12 : 2u << 28) | comparison_of(call) << 24 |
+	       ((u32)argument_of(call) & 0xfff);
+}
 
 static void *create(unsigned nr_threads)
 {
@@ -97,7 +127,9 @@ static struct call draw(struct prng *random, bool alone)
 	static struct call last;
 	struct call call = { .op = often[prng_below(random, ARRAY_SIZE(often))] };
 
-	call.n = prng_below(random, alone || prng_below(random, 2) ? 32 : 4);
+	call.n = prng_below(random, alone || prng_below(random, 2) ? NUMBERS : 4);
+	if (call.op == OP_WAKE_OP)
+		call.n += NUMBERS * prng_below(random, NR_COMPARISONS * ARGUMENTS);
 	/* A store is followed by a wake of all. */
 	if (last.op == OP_STORE)
 		call = (struct call){ .op = OP_WAKE, .n = (last.n & 5) | 2 };
@@ -136,14 +168,14 @@ static long call_futex(u32 *words, const struct call *call)
 		WRITE_ONCE(*word, value_of(call));
 		return 0;
 	case OP_REQUEUE:
-		return futex(word, REQUEUE, call, 1, INT32_MAX, other, 0);
+		return futex(word, REQUEUE, call, (u64)woken_first(call), (u64)most_moved(call),
+			     other, 0);
 	case OP_CMP_REQUEUE:
-		return futex(word, CMP_REQUEUE, call, 1, INT32_MAX, other, value_of(call));
+		return futex(word, CMP_REQUEUE, call, (u64)woken_first(call), (u64)most_moved(call),
+			     other, value_of(call));
 	default:
 		return futex(word, WAKE_OP, call, 1, (u64)most_of_other(call), other,
-			     value_of(call)	      ? OR_0_IF_0
-			     : nr_threads_of_run == 1 ? ADD_1_ANYWAY
-						      : OR_0_ANYWAY);
+			     wake_op_of(call));
 	}
 }
 
@@ -217,12 +249,12 @@ static long model_wake(struct model *m, unsigned word, unsigned shared, long mos
 }
 
 /* Says how many will be woken by the other word from now on, in the order they have. */
-static long model_move(struct model *m, unsigned word, unsigned shared)
+static long model_move(struct model *m, unsigned word, unsigned shared, long most)
 {
 	long moved = 0;
 
 	for (unsigned i = 0; i < m->nr_waiting; i++)
-		if (m->queue[i].word == word && m->queue[i].shared == shared) {
+		if (moved < most && m->queue[i].word == word && m->queue[i].shared == shared) {
 			m->queue[i].word = !word;
 			moved++;
 		}
@@ -256,7 +288,7 @@ static enum model_says model_wait(struct model *m, unsigned nr, const struct cal
 static void model_requeue(struct model *m, const struct call *call, struct answer *a)
 {
 	bool compares = call->op == OP_CMP_REQUEUE, fits = m->word[word_of(call)] == value_of(call);
-	long nr, most = m->nr_threads;
+	long nr, moved, most = m->nr_threads;
 
 	/* Beside a store that has not yet woken anybody. */
 	if (compares && m->nr_threads > 1)
@@ -265,13 +297,32 @@ static void model_requeue(struct model *m, const struct call *call, struct answe
 		a->value = -EAGAIN;
 		return;
 	}
-	nr = model_wake(m, word_of(call), is_shared(call), 1, ~0u);
+	nr = model_wake(m, word_of(call), is_shared(call), woken_first(call), ~0u);
+	moved = model_move(m, word_of(call), is_shared(call), most_moved(call));
 	if (compares)
-		nr += model_move(m, word_of(call), is_shared(call));
-	else
-		model_move(m, word_of(call), is_shared(call));
+		nr += moved;
 	if (!compares || a->value < nr || a->value > most)
 		a->value = nr;
+}
+
+static bool compares_true(const struct call *call, u32 word)
+{
+	s32 value = (s32)word, with = argument_of(call);
+
+	switch (comparison_of(call)) {
+	case EQ:
+		return value == with;
+	case NE:
+		return value != with;
+	case LT:
+		return value < with;
+	case LE:
+		return value <= with;
+	case GT:
+		return value > with;
+	default:
+		return value >= with;
+	}
 }
 
 static void model_wake_op(struct model *m, const struct call *call, struct answer *a)
@@ -280,9 +331,9 @@ static void model_wake_op(struct model *m, const struct call *call, struct answe
 	long nr = model_wake(m, word_of(call), is_shared(call), 1, ~0u);
 
 	/* It looks at the word, and later wakes whoever is there by then. */
-	if (!value_of(call) || !*other || (m->nr_threads > 1 && a->value > nr))
+	if (compares_true(call, *other) || (m->nr_threads > 1 && a->value > nr))
 		nr += model_wake(m, !word_of(call), is_shared(call), most_of_other(call), ~0u);
-	*other += !value_of(call) && m->nr_threads == 1;
+	*other += adds(call);
 	a->value = nr;
 }
 

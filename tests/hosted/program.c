@@ -73,6 +73,8 @@ bool program_run(const struct program *p, struct history *h)
 	object = p->object->create(p->nr_threads);
 	w->nr_to_create = w->nr_allocations;
 	if (!object) {
+		if (!memory_failed())
+			snprintf(w->fault, sizeof(w->fault), "it cannot be made");
 		world_end();
 		return !w->fault[0];
 	}

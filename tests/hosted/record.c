@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Record locks of POSIX's kind (kernel/fs/record.c): two processes lock bytes of one file. The
- * model has a lock for each process and byte. Threads 0 and 2 are of one process, so one of them
- * may close the file while the other waits for a lock.
+ * model has a lock for each process and byte; the last byte stands for all behind it as well.
+ * Threads 0 and 2 are of one process, so one of them may close the file while the other waits for a
+ * lock.
  */
 #include "kernel/fs/record.h"
 #include "kernel/fs/vfs.h"
@@ -13,12 +14,14 @@
 #include "libc.h"
 #include "object.h"
 
-enum { BYTES = 8, PROCS = 2, FD = 0 };
+enum { BYTES = 8, PROCS = 2, FD = 0, POS = 3 };
 
-/* The number of a call says which bytes: where they begin, and how many there are. */
-enum op { OP_SHARE, OP_LOCK, OP_TRY_SHARE, OP_TRY_LOCK, OP_UNLOCK, OP_ASK, OP_CLOSE };
-static const char *const op_names[] = { "share",  "lock", "try_share", "try_lock",
-					"unlock", "ask",  "close",     NULL };
+/* The number of a call says which bytes: where they begin, how many there are, and who says so. */
+enum op { OP_SHARE, OP_LOCK, OP_TRY_SHARE, OP_TRY_LOCK, OP_UNLOCK, OP_ASK, OP_CLOSE, OP_WRONG };
+/* A range is counted from the first byte, back from its own end, from the position, the size. */
+enum { FROM_START, BACK, FROM_POS, FROM_SIZE, NR_WAYS };
+static const char *const op_names[] = { "share", "lock",  "try_share", "try_lock", "unlock",
+					"ask",	 "close", "wrong",     NULL };
 
 struct files_of_procs {
 	struct inode inode;
@@ -67,11 +70,12 @@ static void *create(unsigned nr_threads)
 
 static struct call draw(struct prng *random, bool alone)
 {
-	static const u8 often[] = { OP_SHARE,	 OP_LOCK,   OP_LOCK,   OP_TRY_SHARE, OP_TRY_LOCK,
-				    OP_TRY_LOCK, OP_UNLOCK, OP_UNLOCK, OP_ASK,	     OP_CLOSE };
-	struct call call = { .op = often[prng_below(random, alone ? 9 : 10)] };
+	static const u8 often[] = { OP_SHARE,	 OP_LOCK,     OP_LOCK,	 OP_TRY_SHARE,
+				    OP_TRY_LOCK, OP_TRY_LOCK, OP_UNLOCK, OP_UNLOCK,
+				    OP_ASK,	 OP_ASK,      OP_WRONG,	 OP_CLOSE };
+	struct call call = { .op = often[prng_below(random, alone ? 11 : 12)] };
 
-	call.n = prng_below(random, BYTES * 4);
+	call.n = prng_below(random, BYTES * BYTES * NR_WAYS);
 	return call;
 }
 
@@ -82,13 +86,57 @@ static u32 first_of(const struct call *call)
 
 static u32 end_of(const struct call *call)
 {
-	return min(first_of(call) + call->n / BYTES + 1, (u32)BYTES);
+	return min(first_of(call) + call->n / BYTES % BYTES + 1, (u32)BYTES);
 }
 
 static long pack(long type, u64 start, u64 len)
 {
 	return type * 10000 + (long)start * 100 + (long)len;
 }
+
+/* The call's bytes as fcntl(2) can name them. */
+static struct user_flock range_of(const struct call *call)
+{
+	s64 first = first_of(call), end = end_of(call);
+	struct user_flock l = { .start = first, .len = end == BYTES ? 0 : end - first };
+
+	switch (call->n / (BYTES * BYTES)) {
+	case BACK:
+		if (l.len) {
+			l.start = end;
+			l.len = -l.len;
+		}
+		break;
+	case FROM_POS:
+		l.whence = 1;
+		l.start -= POS;
+		break;
+	case FROM_SIZE:
+		l.whence = 2;
+		l.start -= BYTES;
+		break;
+	default:
+		break;
+	}
+	return l;
+}
+
+/* Calls that fcntl(2) refuses, whatever is locked. */
+static const struct {
+	struct user_flock l;
+	bool asks;
+	long error;
+} wrong[] = {
+	{ { .type = F_WRLCK, .whence = 3, .len = 1 }, false, -EINVAL },
+	{ { .type = F_WRLCK, .whence = -1, .len = 1 }, true, -EINVAL },
+	{ { .type = F_WRLCK, .start = -1, .len = 2 }, true, -EINVAL },
+	{ { .type = F_UNLCK, .start = 2, .len = -3 }, false, -EINVAL },
+	{ { .type = F_RDLCK, .whence = 1, .start = INT64_MAX }, false, -EOVERFLOW },
+	{ { .type = F_RDLCK, .start = INT64_MAX, .len = 2 }, true, -EOVERFLOW },
+	{ { .type = F_UNLCK, .len = 1 }, true, -EINVAL },
+	{ { .type = F_UNLCK + 1, .len = 1 }, false, -EINVAL },
+	{ { .type = -1, .len = 1 }, false, -EINVAL },
+};
 
 static long ask(struct file *f, struct user_flock *l)
 {
@@ -100,7 +148,7 @@ static long ask(struct file *f, struct user_flock *l)
 static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
 {
 	static const s16 l_types[] = { F_RDLCK, F_WRLCK, F_RDLCK, F_WRLCK, F_UNLCK, F_WRLCK };
-	struct user_flock l = { .start = first_of(call), .len = end_of(call) - first_of(call) };
+	struct user_flock l = range_of(call);
 	struct answer answer = { .value = -EBADF };
 	struct file *f;
 
@@ -115,8 +163,14 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	f = fd_get(FD);
 	if (!f)
 		return answer;
-	l.type = l_types[call->op];
-	if (call->op == OP_ASK)
+	f->pos = POS;
+	if (call->op == OP_WRONG)
+		l = wrong[call->n % ARRAY_SIZE(wrong)].l;
+	else
+		l.type = l_types[call->op];
+	if (call->op == OP_WRONG && !wrong[call->n % ARRAY_SIZE(wrong)].asks)
+		answer.value = record_set(f, FD, &l, false, false);
+	else if (call->op >= OP_ASK)
 		answer.value = ask(f, &l);
 	else
 		answer.value = record_set(f, FD, &l, false, call->op < OP_TRY_SHARE);
@@ -159,7 +213,8 @@ static long model_ask(const struct model *m, unsigned proc, const struct call *c
 		from--;
 	while (to + 1 < BYTES && its[to + 1] == its[from])
 		to++;
-	return pack(its[from] == SHARED ? F_RDLCK + 1 : F_WRLCK + 1, from, to - from + 1);
+	return pack(its[from] == SHARED ? F_RDLCK + 1 : F_WRLCK + 1, from,
+		    to + 1 == BYTES ? 0 : to - from + 1);
 }
 
 static const u8 types[] = { SHARED, EXCLUSIVE, SHARED, EXCLUSIVE, NONE };
@@ -202,8 +257,9 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 		a->value = -EBADF;
 		return call->op < OP_TRY_SHARE ? MAY_SLEEP : ENDS;
 	}
-	if (call->op == OP_ASK) {
-		a->value = model_ask(m, proc, call);
+	if (call->op == OP_ASK || call->op == OP_WRONG) {
+		a->value = call->op == OP_ASK ? model_ask(m, proc, call)
+					      : wrong[call->n % ARRAY_SIZE(wrong)].error;
 		return ENDS;
 	}
 	if (call->op != OP_CLOSE)

@@ -10,6 +10,9 @@ import pathlib
 import re
 from collections.abc import Iterator
 
+SIGNALS = "taskcheck handlers nesting masks queues sigwait restart stop continue orphaned-group tied-groups"
+FUTEXES = "taskcheck futex-errors futex-bits futex-shared futex-unmapped unmapped-shared-futex robust"
+TIMES = "taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal cpu-clocks slack"
 ROWS = (
     ("kernel/fs/pipe.c", "pipe", ("fs_pipe*",), ("filecheck",)),
     ("kernel/fs/epoll.c", "epoll", (), ("filecheck",)),
@@ -19,8 +22,8 @@ ROWS = (
     ("kernel/fs/nameless.c", "eventfd timerfd", (), ("filecheck",)),
     ("kernel/fs/poll.c", "pipe eventfd", (), ("filecheck",)),
     ("kernel/fs/record.c", "record", (), ("filecheck",)),
-    ("kernel/fs/signalfd.c", "signal", (), ("filecheck", "taskcheck")),
-    ("kernel/fs/timerfd.c", "timerfd", (), ("filecheck", "taskcheck")),
+    ("kernel/fs/signalfd.c", "signal", (), ("filecheck", SIGNALS)),
+    ("kernel/fs/timerfd.c", "timerfd", (), ("filecheck", TIMES)),
     ("kernel/fs/*", "", ("fs_*",), ("filecheck", "limitcheck")),
     ("kernel/mm/fault.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/limit.c", "vma", ("mm_*",), ("limitcheck", "memcheck")),
@@ -28,16 +31,16 @@ ROWS = (
     ("kernel/mm/vma.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/*", "", ("mm_*",), ("memcheck", "limitcheck")),
     ("kernel/task/account.c", "signal", (), ("limitcheck",)),
-    ("kernel/task/delivery.c", "signal", (), ("taskcheck",)),
-    ("kernel/task/signal.c", "signal", (), ("taskcheck",)),
-    ("kernel/task/futex.c", "futex", (), ("taskcheck", "filecheck")),
+    ("kernel/task/delivery.c", "signal", (), (SIGNALS,)),
+    ("kernel/task/signal.c", "signal", (), (SIGNALS,)),
+    ("kernel/task/futex.c", "futex", (), (FUTEXES, "filecheck")),
     ("kernel/task/mutex.c", "mutex", ("mutex_*",), ("filecheck",)),
     ("kernel/task/wait.c", "pipe epoll futex", ("waitq_*",), ("filecheck",)),
     ("kernel/task/*", "", ("*thread*", "waitq_*", "mutex_*"), ("taskcheck", "limitcheck")),
-    ("kernel/time/itimer.c", "posix_timer timerfd", (), ("taskcheck",)),
-    ("kernel/time/sleep.c", "futex", ("sleep_*",), ("taskcheck",)),
-    ("kernel/time/timer.c", "timerfd posix_timer", ("timer*", "idle_*"), ("taskcheck",)),
-    ("kernel/time/*", "", ("timer*", "sleep_*", "thread_time*"), ("taskcheck",)),
+    ("kernel/time/itimer.c", "posix_timer timerfd", (), (TIMES,)),
+    ("kernel/time/sleep.c", "futex", ("sleep_*",), (TIMES,)),
+    ("kernel/time/timer.c", "timerfd posix_timer", ("timer*", "idle_*"), (TIMES,)),
+    ("kernel/time/*", "", ("timer*", "sleep_*", "thread_time*"), (TIMES,)),
     ("kernel/trace/perf*", "perf", (), ("perfcheck",)),
     ("kernel/trace/*", "", ("trace_*",), ("perfcheck",)),
     ("kernel/tty/*", "ldisc", (), ("filecheck",)),
