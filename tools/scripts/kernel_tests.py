@@ -10,7 +10,7 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-SIGNALS = "taskcheck handlers nesting masks queues sigwait restart stop continue orphaned-group tied-groups"
+SIGNALS = "taskcheck handlers parents-are-told nesting masks queues sigwait restart stop continue tied-groups"
 FUTEXES = "taskcheck futex-errors futex-bits futex-shared futex-unmapped unmapped-shared-futex robust"
 TIMES = "taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal cpu-clocks slack"
 ROWS = (

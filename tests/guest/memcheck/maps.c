@@ -309,6 +309,7 @@ static void moving(void)
 	EXPECT_ERROR(EFAULT, (long)mremap(q, PAGE, 2 * PAGE, MREMAP_MAYMOVE));
 	EXPECT_ERROR(EINVAL, (long)mremap(p + 1, PAGE, PAGE, 0));
 	EXPECT_ERROR(EINVAL, (long)mremap(p, PAGE, 0, 0));
+	EXPECT_ERROR(EINVAL, syscall(SYS_mremap, p, PAGE, PAGE, 8, NULL)); /* no flag */
 	/* A smaller size gives up the pages behind it, other mappings and holes included. */
 	p = map_memory(4 * PAGE, RW, MAP_PRIVATE);
 	EXPECT(!mprotect(p + PAGE, PAGE, PROT_READ) && !munmap(p + 2 * PAGE, PAGE));

@@ -73,6 +73,8 @@ static void handlers(void)
 	EXPECT_ERROR(EINVAL, sigaction(SIGSTOP, &a, NULL));
 	EXPECT(!sigaction(SIGKILL, NULL, &old));
 	EXPECT_ERROR(EINVAL, kill(getpid(), 65));
+	EXPECT_ERROR(EINVAL, syscall(SYS_rt_sigaction, 0, NULL, &old, 8));
+	EXPECT_ERROR(EINVAL, syscall(SYS_rt_sigaction, 65, NULL, &old, 8));
 	EXPECT(!kill(getpid(), 0));
 }
 
@@ -254,8 +256,8 @@ static void fill_the_stack(void *memory)
 /* A signal stack that is full ends the process; what lies below it stays as it is. */
 static void full_stack_is_left_alone(void)
 {
-	char *memory = mmap(NULL, 2 * ALTSTACK, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	char *memory =
+		mmap(NULL, 2 * ALTSTACK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	EXPECT(memory != MAP_FAILED);
 	EXPECT(WTERMSIG(status_of(spawn(fill_the_stack, memory), 0)) == SIGSEGV);
@@ -550,8 +552,23 @@ static void storm(void)
 	EXPECT(nr_calls == 2000);
 }
 
+/* Neither the flag of SIGCHLD for stops nor what becomes of other signals matters to an end. */
+static void parents_are_told(void)
+{
+	pid_t pid;
+
+	for (int sig = 1; sig < SIGCHLD; sig++)
+		signal(sig, SIG_IGN);
+	catch (SIGCHLD, SA_NOCLDSTOP | SA_RESTART);
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	EXPECT(waitpid(pid, NULL, 0) == pid && nr_calls == 1 && last_code == CLD_EXITED);
+}
+
 const struct check signal_tests[] = {
 	{ "handlers", handlers },
+	{ "parents-are-told", parents_are_told },
 	{ "nesting", nesting },
 	{ "masks", masks },
 	{ "queues", queues },
