@@ -124,9 +124,10 @@ void *space_create(unsigned nr_threads)
 	vma_tree_init(&o->mm);
 	for (unsigned i = 0; i < NR_RLIMITS; i++)
 		o->proc.rlimit[i].cur = RLIM_INFINITY;
-	o->proc.rlimit[RLIMIT_AS].cur = MOST_PAGES * PAGE_SIZE;
-	o->proc.rlimit[RLIMIT_DATA].cur = MOST_DATA * PAGE_SIZE;
-	o->proc.rlimit[RLIMIT_STACK].cur = MOST_STACK * PAGE_SIZE;
+	/* A byte less than one page more. */
+	o->proc.rlimit[RLIMIT_AS].cur = (MOST_PAGES + 1) * PAGE_SIZE - 1;
+	o->proc.rlimit[RLIMIT_DATA].cur = (MOST_DATA + 1) * PAGE_SIZE - 1;
+	o->proc.rlimit[RLIMIT_STACK].cur = (MOST_STACK + 1) * PAGE_SIZE - 1;
 	current->proc = &o->proc;
 	if (fill(o))
 		return o;

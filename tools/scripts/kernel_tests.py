@@ -27,7 +27,7 @@ ROWS = (
     ("kernel/fs/*", "", ("fs_*",), ("filecheck", "limitcheck")),
     ("kernel/mm/fault.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/limit.c", "vma", ("mm_*",), ("limitcheck", "memcheck")),
-    ("kernel/mm/map.c", "vma", ("mm_*",), ("memcheck",)),
+    ("kernel/mm/map.c", "vma", ("mm_*",), ("memcheck", "limitcheck")),
     ("kernel/mm/vma.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/*", "", ("mm_*",), ("memcheck", "limitcheck")),
     ("kernel/task/account.c", "signal", (), ("limitcheck",)),

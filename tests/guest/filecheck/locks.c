@@ -121,6 +121,7 @@ static void open_files_own_locks(void)
 	int fd = new_file(), other = open("f", O_RDWR), copy = dup(fd);
 
 	EXPECT(!lock(fd, F_OFD_SETLK, F_WRLCK, 0, 10));
+	EXPECT(seen_by_child(fd, F_WRLCK, 0, 0).l_pid == -1);
 	EXPECT_ERROR(EAGAIN, lock(other, F_OFD_SETLK, F_RDLCK, 5, 1));
 	EXPECT_ERROR(EAGAIN, lock(other, F_SETLK, F_RDLCK, 5, 1));
 	EXPECT(!lock(copy, F_OFD_SETLK, F_WRLCK, 5, 1));

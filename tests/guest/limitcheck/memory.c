@@ -146,8 +146,8 @@ static void rings_of_a_user(void)
 
 static char *map(size_t pages, int flags)
 {
-	return mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+	return mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags,
+		    -1, 0);
 }
 
 static void locked_memory(void)
@@ -164,8 +164,10 @@ static void locked_memory(void)
 	EXPECT(!munlock(p, PAGE) && !mlock(p + 7 * PAGE + 1, 1));
 	EXPECT_ERROR(ENOMEM, mlock(p, 1));
 	EXPECT(!munlockall() && !mlockall(MCL_FUTURE));
-	EXPECT(map(3, 0) != MAP_FAILED);
+	p = map(3, 0);
+	EXPECT(p != MAP_FAILED);
 	EXPECT_ERROR(EAGAIN, (long)map(2, 0));
+	EXPECT_ERROR(EAGAIN, (long)mremap(p, 3 * PAGE, 5 * PAGE, MREMAP_MAYMOVE));
 	pid = fork(); /* nothing is locked there */
 	if (!pid)
 		_exit(map(9, 0) == MAP_FAILED || mlock(p, 4 * PAGE));

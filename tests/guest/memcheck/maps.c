@@ -48,6 +48,7 @@ static void placement(void)
 	EXPECT_ERROR(EINVAL, (long)mmap(NULL, 0, RW, flags, -1, 0));
 	EXPECT_ERROR(EBADF, (long)mmap(NULL, PAGE, RW, MAP_PRIVATE, -1, 0));
 	EXPECT_ERROR(ENOMEM, (long)mmap(NULL, 1ul << 60, RW, flags, -1, 0));
+	EXPECT_ERROR(ENOMEM, (long)syscall(SYS_mmap, p, 1ul << 60, RW, flags, -1, 0)); /* a hint */
 }
 
 static void protection(void)
