@@ -67,6 +67,35 @@ static void starving_tasks_get_their_runtime_in_every_period(void **state)
 	machine_free(m);
 }
 
+static void its_timer_comes_when_the_budget_ends(void **state)
+{
+	struct machine *m = served(1);
+	struct task *fair = spawn_nice(m, "fair", 0);
+
+	(void)state;
+	set_feature(m, "HRTICK_DL");
+	spawn(m, "fifo", SCHED_FIFO, 1);
+	ticks(m, 950);
+	assert_ptr_equal(running(m, 0), fair);
+	assert_int_equal(dl_server_next_timer(cpu_rq(m->s, 0)), m->now + 50 * MS);
+	machine_free(m);
+}
+
+static void the_time_of_a_deadline_task_is_the_cpus_too(void **state)
+{
+	struct machine *m = served(1);
+	struct task *t = spawn_dl(m, "dl", 5 * MS, 10 * MS, 0);
+	u64 before = cpu_rq(m->s, 0)->run_ns;
+
+	(void)state;
+	for (unsigned n = 1; n <= 3; n++) {
+		tick(m);
+		assert_int_equal(sched_task_runtime(m->s, t), n * MS);
+		assert_int_equal(cpu_rq(m->s, 0)->run_ns - before, n * MS);
+	}
+	machine_free(m);
+}
+
 /* Nothing is withheld from real-time tasks if nobody else is there, nor if fair ones sleep. */
 static void a_real_time_task_alone_has_the_whole_cpu(void **state)
 {
@@ -460,6 +489,8 @@ static void a_server_waits_for_fair_tasks_whatever_is_written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(its_timer_comes_when_the_budget_ends),
+		cmocka_unit_test(the_time_of_a_deadline_task_is_the_cpus_too),
 		cmocka_unit_test(starving_tasks_get_their_runtime_in_every_period),
 		cmocka_unit_test(a_real_time_task_alone_has_the_whole_cpu),
 		cmocka_unit_test(who_had_the_budget_by_itself_needs_no_help),
