@@ -20,7 +20,7 @@ enum { WAIT = 9, WAKE = 10, REQUEUE = 3, CMP_REQUEUE = 4, WAKE_OP = 5, PRIVATE =
  * The number of a call says which word, which value or how many, and which bits. One thread alone
  * says whether it is shared; two share nothing, three do. wake_op wakes one, and of the other
  * word's one or all if that word compares as the number says; it may add 1 there if no other thread
- * runs. A requeue wakes one or none, and moves one or all.
+ * runs. A requeue wakes one or none, and moves none, one or all.
  */
 enum op {
 	OP_WAIT,
@@ -70,12 +70,14 @@ static long most_of_other(const struct call *call)
 
 static long woken_first(const struct call *call)
 {
-	return !(call->n >> 3 & 1);
+	return (call->n >> 3 & 3) != 1;
 }
 
 static long most_moved(const struct call *call)
 {
-	return call->n >> 4 & 1 ? 1 : INT32_MAX;
+	static const long most[] = { INT32_MAX, INT32_MAX, 1, 0 };
+
+	return most[call->n >> 3 & 3];
 }
 
 /* How FUTEX_WAKE_OP compares the other word, and with what: as futex(2) has it. */
