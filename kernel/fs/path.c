@@ -355,11 +355,13 @@ static int step(struct walk *w, const char *name, size_t len, const char **rest,
 	debug_assert(spin_is_held(&tree_lock));
 	if (err)
 		return err;
+	if (unlikely(slash) && last && (w->flags & WALK_CREATE))
+		return -EISDIR;
 	if (!d) {
 		if (!last || !(w->flags & WALK_CREATE))
 			return -ENOENT;
 		res->created = true;
-		return slash ? -EISDIR : create_file(w, name, len, res->mode);
+		return create_file(w, name, len, res->mode);
 	}
 	if (last && (w->flags & WALK_EXCL))
 		return -EEXIST;

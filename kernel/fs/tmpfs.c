@@ -387,11 +387,15 @@ static u64 tmpfs_map_page(struct file *f, u64 offset)
 
 static void tmpfs_release(struct inode *i)
 {
+	const struct content *c = i->private;
+
 	if (S_ISLNK(i->mode) && i->size >= SHORT_LINK)
 		count_page(i, -1);
-	if (!S_ISREG(i->mode) || !i->private)
+	if (!S_ISREG(i->mode) || !c)
 		return;
-	free_from(i, 0);
+	/* A file that got no name is given back under tree_lock; it is empty. */
+	if (c->root)
+		free_from(i, 0);
 	debug_assert(!i->nr_pages);
 	kfree(i->private);
 }

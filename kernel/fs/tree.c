@@ -97,8 +97,6 @@ int tree_link(const struct path *old, const struct walk_result *at)
 	struct dentry *d;
 	int err;
 
-	if (S_ISDIR(old->dentry->inode->mode))
-		return -EPERM;
 	if (!at->name_len || is_dots(at))
 		return -EEXIST;
 	if (old->dentry->inode->sb != at->path.dentry->inode->sb)
@@ -111,6 +109,8 @@ int tree_link(const struct path *old, const struct walk_result *at)
 	/* A slash would make it a directory; a file without any name gets none again. */
 	if (!err && (at->slash || !old->dentry->inode->nlink))
 		err = -ENOENT;
+	if (!err && S_ISDIR(old->dentry->inode->mode))
+		err = -EPERM;
 	if (!err && !tmpfs_has_inodes(old->dentry->inode->sb))
 		err = -ENOSPC;
 	if (!err) {
@@ -221,28 +221,27 @@ static int rename_locked(struct dentry *d, struct dentry *victim, const struct w
 static int rename_entry(const struct walk_result *from, const struct walk_result *to,
 			bool noreplace, const struct dentry *over)
 {
-	struct dentry *d, *victim = NULL;
+	struct dentry *d, *victim;
 	int err;
 
 	debug_assert(from->path.dentry == to->path.dentry || mutex_is_held(&rename_lock));
 	spin_lock(&tree_lock);
 	d = dentry_find(from->path.dentry, from->name, from->name_len);
-	err = d ? check_directory(from) : -ENOENT;
+	victim = d ? dentry_find(to->path.dentry, to->name, to->name_len) : NULL;
+	if (!d)
+		err = -ENOENT;
+	else
+		err = victim && noreplace ? -EEXIST : check_directory(from);
 	if (!err && (from->slash || to->slash) && !S_ISDIR(d->inode->mode))
 		err = -ENOTDIR;
 	if (!err)
 		err = inode_may_remove(from->path.dentry->inode, d->inode);
 	if (!err)
 		err = check_directory(to);
-	if (!err) {
-		victim = dentry_find(to->path.dentry, to->name, to->name_len);
-		if (victim && noreplace)
-			err = -EEXIST;
-		else if (victim && victim->inode == d->inode)
-			victim = NULL; /* two names of one file: nothing to do */
-		else
-			err = d == over ? -EINVAL : rename_locked(d, victim, to);
-	}
+	if (!err && victim && victim->inode == d->inode)
+		victim = NULL; /* two names of one file: nothing to do */
+	else if (!err)
+		err = d == over ? -EINVAL : rename_locked(d, victim, to);
 	if (!err) {
 		inode_touch(from->path.dentry->inode);
 		inode_touch(to->path.dentry->inode);

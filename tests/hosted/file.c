@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Open files need more than kernel/fs/file.c: inodes of no file system, and no paths. */
+/* A process with descriptors, and functions that kernel/fs/ calls and that no object tries. */
 #include "kernel/fs/vfs.h"
 #include "kernel/mm/mm.h"
 #include "kernel/pseudo/pseudo.h"
@@ -18,67 +18,14 @@ bool proc_begin(struct proc *p, unsigned nr_threads, unsigned max_files)
 	return p->files;
 }
 
-struct inode *inode_create(struct superblock *sb, u32 mode)
-{
-	struct inode *i = kzalloc(sizeof(*i));
-
-	if (i)
-		*i = (struct inode){ .sb = sb, .mode = mode, .refs = 1 };
-	return i;
-}
-
-struct inode *inode_get(struct inode *i)
-{
-	ref_get(&i->refs);
-	return i;
-}
-
-void inode_put(struct inode *i)
-{
-	if (ref_put(&i->refs))
-		kfree(i);
-}
-
-void inode_set_owner(struct inode *i, const struct inode *dir)
-{
-	(void)i;
-	(void)dir;
-}
-
-void path_get(const struct path *p)
-{
-	(void)p;
-}
-
-void path_put(const struct path *p)
-{
-	(void)p;
-}
-
-int path_writable(const struct path *p)
-{
-	(void)p;
-	return 0;
-}
-
-int inode_begin_write(struct inode *i)
-{
-	(void)i;
-	return 0;
-}
-
-void inode_end_write(struct inode *i)
-{
-	(void)i;
-}
-
-void inode_end_exec(struct inode *i)
-{
-	(void)i;
-}
-
 int proc_sys_add(const struct pseudo_file *pf)
 {
 	(void)pf;
 	return 0;
+}
+
+/* No device, and no FIFO. */
+void inode_set_ops(struct inode *i, const struct file_ops *regular)
+{
+	i->fops = S_ISDIR(i->mode) ? &tree_dir_ops : S_ISREG(i->mode) ? regular : NULL;
 }

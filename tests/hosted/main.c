@@ -19,7 +19,7 @@
 static const struct object *const objects[] = {
 	&epoll_object,	&eventfd_object, &fdtable_object, &flock_object, &futex_object,
 	&ldisc_object,	&mutex_object,	 &perf_object,	  &pipe_object,	 &posix_timer_object,
-	&record_object, &signal_object,	 &timerfd_object, &vma_object,
+	&record_object, &signal_object,	 &timerfd_object, &tmpfs_object, &vma_object,
 };
 
 static struct history history;

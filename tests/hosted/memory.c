@@ -203,6 +203,13 @@ size_t arch_copy_to_user(void *dst, const void *src, size_t n)
 	return copy(dst, src, n);
 }
 
+size_t arch_clear_user(void *dst, size_t n)
+{
+	static const u8 zeros[PAGE_SIZE];
+
+	return copy(dst, zeros, n);
+}
+
 u64 mm_user_page(struct mm *mm, u64 addr, bool write)
 {
 	(void)mm;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An address space of sixteen pages and a stack (kernel/mm/vma.c, map.c, limit.c and fault.c). */
+/*
+ * An address space of sixteen pages and a stack (kernel/mm/vma.c, map.c, limit.c and fault.c), and
+ * files of tmpfs.
+ */
 #include "kernel/exec/exec.h"
 #include "kernel/fs/fs.h"
 #include "kernel/fs/vfs.h"
@@ -22,53 +25,6 @@ struct space {
 	struct proc proc;
 	struct file *file, *read_only;
 };
-
-/* --- files of a few pages, whose operations are these ----------------------------------------- */
-
-static u64 map_page(struct file *f, u64 offset)
-{
-	u64 *page = (u64 *)f->inode->private + (offset >> PAGE_SHIFT);
-
-	if (offset >= f->inode->size)
-		return 0;
-	if (!*page)
-		*page = page_alloc_zeroed();
-	if (*page)
-		page_get(*page);
-	return *page;
-}
-
-static void release(struct file *f)
-{
-	u64 *pages = f->inode->private;
-
-	if (f->inode->refs > 1)
-		return;
-	for (u64 i = 0; i < f->inode->size >> PAGE_SHIFT; i++)
-		if (pages[i])
-			page_put(pages[i]);
-	kfree(pages);
-}
-
-struct file *file_anonymous(u64 size)
-{
-	static const struct file_ops ops = { .map_page = map_page, .release = release };
-	struct inode *i = inode_create(NULL, S_IFREG);
-	struct file *f = NULL;
-	int err;
-
-	if (!i)
-		return NULL;
-	i->fops = &ops;
-	i->size = size;
-	i->private = kzalloc((size >> PAGE_SHIFT) * sizeof(u64));
-	if (i->private)
-		f = file_create(i, NULL, O_RDWR, &err);
-	if (!f)
-		kfree(i->private);
-	inode_put(i);
-	return f;
-}
 
 bool vdso_is_vvar(const struct vma *v)
 {
@@ -99,7 +55,7 @@ static bool fill(struct space *o)
 
 	o->file = file_anonymous(FILE_PAGES * PAGE_SIZE);
 	for (unsigned i = 0; i < FILE_PAGES && o->file; i++) {
-		u64 pa = map_page(o->file, i * PAGE_SIZE);
+		u64 pa = o->file->ops->map_page(o->file, i * PAGE_SIZE);
 
 		if (!pa)
 			return false;

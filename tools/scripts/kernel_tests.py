@@ -14,16 +14,23 @@ SIGNALS = "taskcheck handlers parents-are-told nesting masks queues sigwait rest
 FUTEXES = "taskcheck futex-errors futex-bits futex-shared futex-unmapped unmapped-shared-futex robust"
 TIMES = "taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal cpu-clocks slack"
 ROWS = (
+    ("kernel/fs/dentry.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/pipe.c", "pipe", ("fs_pipe*",), ("filecheck",)),
     ("kernel/fs/epoll.c", "epoll", (), ("filecheck",)),
     ("kernel/fs/eventfd.c", "eventfd epoll", (), ("filecheck",)),
     ("kernel/fs/file.c", "fdtable", ("fs_*",), ("filecheck",)),
     ("kernel/fs/flock.c", "flock", (), ("filecheck",)),
+    ("kernel/fs/mount.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/nameless.c", "eventfd timerfd", (), ("filecheck",)),
+    ("kernel/fs/open.c", "tmpfs", ("fs_*",), ("filecheck",)),
+    ("kernel/fs/path.c", "tmpfs", ("fs_*",), ("filecheck",)),
+    ("kernel/fs/permission.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/poll.c", "pipe eventfd", (), ("filecheck",)),
     ("kernel/fs/record.c", "record", (), ("filecheck",)),
     ("kernel/fs/signalfd.c", "signal", (), ("filecheck", SIGNALS)),
     ("kernel/fs/timerfd.c", "timerfd", (), ("filecheck", TIMES)),
+    ("kernel/fs/tmpfs.c", "tmpfs", ("fs_*",), ("filecheck",)),
+    ("kernel/fs/tree.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/*", "", ("fs_*",), ("filecheck", "limitcheck")),
     ("kernel/mm/fault.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/limit.c", "vma", ("mm_*",), ("limitcheck", "memcheck")),

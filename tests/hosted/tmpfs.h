@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The calls on a tmpfs that tmpfs.c makes and tmpfs_model.c answers. */
+#pragma once
+
+#include "object.h"
+
+enum tmpfs_op {
+	/* on one path, or two */
+	TMPFS_CREATE,
+	TMPFS_EXCLUSIVE,
+	TMPFS_OPEN,
+	TMPFS_EMPTY,
+	TMPFS_CLOSE,
+	TMPFS_STAT,
+	TMPFS_LIST,
+	TMPFS_MKDIR,
+	TMPFS_RMDIR,
+	TMPFS_UNLINK,
+	TMPFS_LINK,
+	TMPFS_RENAME,
+	TMPFS_RENAME_NEW,
+	/* on the open file */
+	TMPFS_READ,
+	TMPFS_WRITE,
+	TMPFS_APPEND,
+	TMPFS_TRUNCATE,
+	TMPFS_ALLOCATE,
+	TMPFS_EXTEND,
+	TMPFS_MAP,
+	TMPFS_SIZE,
+	TMPFS_COUNT
+};
+
+enum { TMPFS_PATHS = 16, TMPFS_OFFSETS = 12, TMPFS_LENGTHS = 6, TMPFS_LONG = 24 };
+#define TMPFS_HALF (-1000)	/* -ENOMEM of an open that may have made the file */
+#define TMPFS_MOST (1ull << 39) /* bytes of a file */
+
+extern const char *const tmpfs_paths[];
+extern const u64 tmpfs_offsets[];
+extern const u32 tmpfs_lengths[];
+
+static inline u64 tmpfs_offset(const struct call *call)
+{
+	return tmpfs_offsets[call->n % TMPFS_OFFSETS];
+}
+
+static inline u32 tmpfs_length(const struct call *call)
+{
+	return tmpfs_lengths[call->n / TMPFS_OFFSETS % TMPFS_LENGTHS];
+}
+
+/* The byte number @i of the write @id. */
+static inline u8 tmpfs_byte(unsigned id, u64 i)
+{
+	return (u8)((id + 1) * 37 + i * 11 + i / 256);
+}
+
+/* How often the letter @name is in the name that it begins. */
+static inline unsigned tmpfs_letters(char name)
+{
+	return name == 'b' ? TMPFS_LONG : 1;
+}
+
+#define TMPFS_BASIS 0xcbf29ce484222325ull
+static inline u64 tmpfs_mix(u64 digest, u64 value)
+{
+	return (digest ^ value) * 0x100000001b3;
+}
+
+static inline u64 tmpfs_digest(u64 links, u64 size, u64 pages)
+{
+	return tmpfs_mix(tmpfs_mix(tmpfs_mix(TMPFS_BASIS, links), size), pages);
+}
+
+/* The functions of tmpfs_model.c, as of struct object. */
+struct model {
+	u32 nr_written, next_cookie;
+	bool alone;
+	struct tmpfs_name {
+		bool used;
+		char name;
+		u8 dir, file; /* indexes of files */
+		u32 cookie;
+	} names[16];
+	struct tmpfs_file {
+		bool used, is_dir;
+		u64 size;
+		u32 pages; /* bits */
+	} files[16];
+	u8 hand[NR_FIBERS]; /* an index of files; 0: none, for that is the root */
+	/* All writes and truncations, oldest first. Bytes beyond a size are zeros from then on. */
+	struct tmpfs_written {
+		u8 file;
+		bool zeros;
+		u16 id;
+		u64 from, to;
+	} written[300];
+};
+void model_create(void *model, unsigned nr_threads);
+enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
+			      struct answer *a);
