@@ -421,6 +421,7 @@ static long write_file(struct model *m, u8 file, unsigned id, const struct call 
 	u64 offset = call->op == TMPFS_APPEND ? f->size : tmpfs_offset(call), done = 0;
 	u64 n = tmpfs_length(call), good = call->how == USER_BAD ? n / 2 : n;
 	u64 seen = a->value > 0 ? (u64)a->value : 0;
+	bool lack = a->failed && a->value != -EFAULT;
 	long error = 0;
 
 	a->digest = 0;
@@ -430,7 +431,7 @@ static long write_file(struct model *m, u8 file, unsigned id, const struct call 
 	while (done < n && !error) {
 		u64 at = offset + done, piece = min(n - done, PAGE - at % PAGE);
 
-		if (!take_page(m, file, at / PAGE, a->failed && done == seen)) {
+		if (!take_page(m, file, at / PAGE, lack && done == seen)) {
 			error = -ENOSPC;
 		} else {
 			error = done + piece > good ? -EFAULT : 0;
