@@ -109,8 +109,10 @@ void arch_call_others(void (*fn)(void *), void *arg);
  * cannot have switched off. False: it did not within a second. Any context.
  */
 bool arch_cpu_backtrace(unsigned cpu);
-/* Stop every other CPU for good (panic). */
+/* Stop every other CPU for good (panic), except those that do not answer within a second. */
 void arch_stop_others(void);
+/* The registers of @cpu when arch_stop_others() stopped it, and NULL if that failed. */
+const struct user_regs *arch_stopped_regs(unsigned cpu);
 /* Deliver legacy interrupt @irq (COM1 is 4) to kernel_irq() on the boot CPU. */
 #define SERIAL_IRQ 4
 void arch_irq_unmask(unsigned irq);
@@ -160,6 +162,8 @@ void arch_thread_fork(struct thread *child, struct thread *parent, u64 user_sp, 
 		      bool set_tls);
 /* All of @regs, to the console. */
 void arch_print_regs(const struct user_regs *regs);
+/* Are they those of a program? */
+bool arch_regs_are_user(const struct user_regs *regs);
 /* The function in which a thread that does not run goes on; *@bp gets its frame pointer. */
 u64 arch_thread_resumes(const struct thread *t, u64 *bp);
 /* The saved user registers of a thread (top of its kernel stack). */
@@ -315,7 +319,7 @@ bool kernel_page_fault(u64 addr, bool write, bool exec, bool user);
 /* A user-mode fault that is not a resolved page fault becomes signal @sig with si_code @code. */
 void kernel_user_fault(struct user_regs *regs, int sig, int code, u64 addr);
 /* An answer to arch_cpu_backtrace(), at any instruction: print what the CPU does. */
-void kernel_nmi_backtrace(const struct user_regs *regs, bool user);
+void kernel_nmi_backtrace(const struct user_regs *regs);
 /* A fault in kernel mode with no fixup: @regs are the kernel's there, @addr what it touched. */
 __noreturn void kernel_oops(const char *what, const struct user_regs *regs, u64 addr);
 

@@ -15,14 +15,20 @@
 void kprintf(const char *fmt, ...) __printf(1, 2);
 /* Text as it is, of any length. */
 void console_write(const char *s, size_t n);
-/* For panic: the CPU that held the console is stopped. */
+/*
+ * For panic: the console is this CPU's, whoever held it. Begins a line, after what a quiet boot or
+ * a stopped CPU has not written.
+ */
 void console_take_over(void);
 /* From now on messages are kept for dmesg, but only a panic writes them to the console. */
 void console_be_quiet(bool yes);
 /* The newest text of the log that fits; returns the size used. */
 size_t klog_read(char *buf, size_t size);
 
-/* Print the reason, a symbolised backtrace and every runqueue; leave QEMU with failure. */
+/*
+ * Print the reason, a symbolised backtrace, what the other CPUs did and every runqueue; leave QEMU
+ * with failure.
+ */
 __noreturn void panic(const char *fmt, ...) __printf(1, 2);
 void backtrace_print(u64 bp);
 struct thread;

@@ -261,39 +261,61 @@ bool arch_cpu_is_parked(unsigned cpu)
 
 /* --- the end ------------------------------------------------------------------- */
 
+#define ANSWER_TIMEOUT_NS NS_PER_SEC /* a virtual CPU may wait that long for the host */
+
 static bool stopping;
+
+static bool goes_on(const struct arch_cpu *a, void *arg)
+{
+	(void)arg;
+	return !__atomic_load_n(&a->stopped, __ATOMIC_ACQUIRE);
+}
 
 void arch_stop_others(void)
 {
+	u64 start = arch_clock_ns();
+
 	WRITE_ONCE(stopping, true);
 	for_each_target(i, everyone, NULL) x86_apic_send(cpus[i]->arch->apic_id, ICR_NMI);
+	while (next_target(0, goes_on, NULL) != arch_nr_cpus &&
+	       arch_clock_ns() - start < ANSWER_TIMEOUT_NS)
+		arch_cpu_relax();
+}
+
+const struct user_regs *arch_stopped_regs(unsigned cpu)
+{
+	return __atomic_load_n(&cpus[cpu]->arch->stopped, __ATOMIC_ACQUIRE);
 }
 
 bool arch_cpu_backtrace(unsigned cpu)
 {
-	const u64 limit_ns = NS_PER_SEC; /* a virtual CPU may wait that long for the host */
 	struct arch_cpu *a = cpus[cpu]->arch;
 	u64 start = arch_clock_ns();
 
 	__atomic_store_n(&a->show_pending, 1, __ATOMIC_RELEASE);
 	x86_apic_send(a->apic_id, ICR_NMI);
 	while (__atomic_load_n(&a->show_pending, __ATOMIC_ACQUIRE)) {
-		if (arch_clock_ns() - start > limit_ns)
+		if (arch_clock_ns() - start > ANSWER_TIMEOUT_NS)
 			return false;
 		arch_cpu_relax();
 	}
 	return true;
 }
 
-/* The NMI stops this CPU, or asks it what it does. Any other is ignored. */
+/*
+ * The NMI stops this CPU, or asks it what it does. Any other is ignored. An NMI that was sent to a
+ * CPU before that CPU panicked must not stop it.
+ */
 void x86_nmi(const struct user_regs *regs)
 {
-	if (READ_ONCE(stopping))
-		arch_cpu_halt();
 	struct arch_cpu *a = this_cpu()->arch;
 
+	if (READ_ONCE(stopping) && READ_ONCE(panic_cpu) != arch_cpu_id() + 1) {
+		__atomic_store_n(&a->stopped, regs, __ATOMIC_RELEASE);
+		arch_cpu_halt();
+	}
 	if (!__atomic_load_n(&a->show_pending, __ATOMIC_ACQUIRE))
 		return;
-	kernel_nmi_backtrace(regs, regs->cs & 3);
+	kernel_nmi_backtrace(regs);
 	__atomic_store_n(&a->show_pending, 0, __ATOMIC_RELEASE);
 }

@@ -190,6 +190,11 @@ void arch_print_regs(const struct user_regs *r)
 	kprintf("r13 %016lx r14 %016lx r15 %016lx\n", r->r13, r->r14, r->r15);
 }
 
+bool arch_regs_are_user(const struct user_regs *regs)
+{
+	return regs->cs & 3;
+}
+
 static void kernel_exception(struct user_regs *regs)
 {
 	u64 addr = read_cr2();

@@ -191,9 +191,10 @@ struct arch_cpu {
 	u64 pt_root;  /* in CR3; written by its CPU only */
 	u64 timer_ns; /* deadline of the armed one-shot; 0: none */
 	u32 apic_id;
-	u32 call_pending; /* smp.c: a call it has not answered yet */
-	u32 show_pending; /* smp.c: it was asked for a backtrace */
-	bool online;	  /* takes IPIs */
+	u32 call_pending;		 /* smp.c: a call it has not answered yet */
+	u32 show_pending;		 /* smp.c: it was asked for a backtrace */
+	bool online;			 /* takes IPIs */
+	const struct user_regs *stopped; /* smp.c: those that a panic stopped it with */
 };
 
 extern struct x86_features {
@@ -203,6 +204,8 @@ extern struct x86_features {
 } x86_features;
 
 void x86_cpu_detect(void);
+/* Panics with a sentence on a processor that lacks what every x86-64 one has. */
+void x86_cpu_require(void);
 /* Set the running CPU up as @c: descriptor tables, GS, control registers, system call MSRs. */
 void x86_cpu_load(struct cpu *c);
 /* Fill in the descriptors and interrupt stacks of @a. */

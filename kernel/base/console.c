@@ -20,40 +20,82 @@ STATIC_ASSERT((LOG_SIZE & (LOG_SIZE - 1)) == 0, "a power of two: the remainder i
 
 static char log[LOG_SIZE];
 static u64 log_end;  /* bytes ever written */
+static u64 shown;    /* the same at the last write to the console that was completed */
 static u32 owner;    /* CPU number + 1; 0: free */
 static bool in_line; /* the last message did not end its line */
 static bool quiet;   /* messages are kept, but not written to the console */
 
+/* An owner that keeps the console for so long has locked up, and somebody wants to say so. */
+#define PATIENCE_NS (5 * NS_PER_SEC)
+
+/* After PATIENCE_NS a waiter takes the lock away: mixed lines are better than none. */
+static __noinline void wait_for_owner(u32 me)
+{
+	u64 start = arch_clock_ns();
+
+	for (u32 nobody = 0; !__atomic_compare_exchange_n(&owner, &nobody, me, false,
+							  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+	     nobody = 0) {
+		if (arch_clock_ns() - start > PATIENCE_NS) {
+			console_take_over();
+			return;
+		}
+		arch_cpu_relax();
+	}
+}
+
 static bool console_lock(void)
 {
-	u32 me = arch_cpu_id() + 1;
+	u32 me = arch_cpu_id() + 1, nobody = 0;
 
 	if (READ_ONCE(owner) == me)
 		return false;
-	for (u32 nobody = 0; !__atomic_compare_exchange_n(&owner, &nobody, me, false,
-							  __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
-	     nobody = 0)
-		arch_cpu_relax();
+	if (!__atomic_compare_exchange_n(&owner, &nobody, me, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
+		wait_for_owner(me);
 	return true;
+}
+
+/* The log comes first: a panic shows again, and in whole, what did not get to the console. */
+static void emit(const char *s, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		log[log_end++ % LOG_SIZE] = s[i];
+	if (unlikely(quiet))
+		return;
+	arch_console_write(s, n);
+	shown = log_end;
+}
+
+static void show_rest(void)
+{
+	u64 from = max(shown, log_end > LOG_SIZE ? log_end - LOG_SIZE : 0);
+
+	arch_console_write("\n", 1);
+	while (from < log_end) {
+		u64 at = from % LOG_SIZE, n = min(log_end - from, LOG_SIZE - at);
+
+		arch_console_write(log + at, n);
+		from += n;
+	}
+	shown = log_end;
 }
 
 void console_take_over(void)
 {
 	WRITE_ONCE(owner, arch_cpu_id() + 1);
 	quiet = false;
+	if (shown != log_end)
+		show_rest();
+	if (log_end && log[(log_end - 1) % LOG_SIZE] != '\n')
+		emit("\n", 1);
+	in_line = false;
 }
 
 void console_be_quiet(bool yes)
 {
 	WRITE_ONCE(quiet, yes);
-}
-
-static void emit(const char *s, size_t n)
-{
-	if (likely(!quiet))
-		arch_console_write(s, n);
-	for (size_t i = 0; i < n; i++)
-		log[log_end++ % LOG_SIZE] = s[i];
+	shown = log_end;
 }
 
 static void emit_stamp(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The end of a machine that cannot go on: stop the other CPUs, say why and where, show what every
- * CPU would run, and leave QEMU with a failure. A panic inside the panic leaves at once.
+ * CPU did and would run, and leave QEMU with a failure. A panic inside the panic says why and goes
+ * on with what was to come next. CPUs that panic at the same time leave their reasons to the first.
  */
 #include <stdarg.h>
 #include "kernel/kernel.h"
@@ -12,6 +13,7 @@
 #include "kernel/task/cpu.h"
 #include "kernel/task/thread.h"
 #include "lib/fmt.h"
+#include "lib/string.h"
 
 #define MAX_FRAMES 32
 
@@ -68,17 +70,34 @@ void backtrace_interrupted(void)
 	print_kernel_regs(this_cpu()->irq_regs);
 }
 
-/* Linux's line, which tools look for. */
-void kernel_nmi_backtrace(const struct user_regs *regs, bool user)
+static bool idles_at(u64 ip)
 {
-	struct thread *t = arch_current();
+	char name[96];
 
-	kprintf("NMI backtrace for cpu %u, thread %d (%s)%s\n", arch_cpu_id(), t ? t->tid : 0,
+	return !strncmp(symbol_name(ip, name, sizeof(name)), "arch_cpu_idle+", 14);
+}
+
+/* Linux's lines, which tools look for. */
+static void print_cpu(unsigned cpu, const struct user_regs *regs)
+{
+	const struct thread *t = READ_ONCE(cpus[cpu]->running);
+	bool user = arch_regs_are_user(regs);
+
+	if (!user && idles_at(regs->ip)) {
+		kprintf("NMI backtrace for cpu %u skipped: it idles\n", cpu);
+		return;
+	}
+	kprintf("NMI backtrace for cpu %u, thread %d (%s)%s\n", cpu, t ? t->tid : 0,
 		t ? t->task.comm : "boot", user ? ", in user mode" : "");
 	if (user)
 		arch_print_regs(regs);
 	else
 		print_kernel_regs(regs);
+}
+
+void kernel_nmi_backtrace(const struct user_regs *regs)
+{
+	print_cpu(arch_cpu_id(), regs);
 }
 
 void backtrace_all_cpus(void)
@@ -105,20 +124,22 @@ void dump_runqueues(void)
 
 u32 panic_cpu;
 
-/* Only the first CPU to panic goes on. */
-static void panic_begin(void)
+static const char *reasons[MAX_CPUS]; /* of CPUs that panicked when another had begun */
+
+/* Returns on the first CPU to panic, also in a panic inside the panic. Other CPUs stop here. */
+static void panic_begin(const char *reason)
 {
 	u32 nobody = 0, me = arch_cpu_id() + 1;
 
 	arch_irq_disable();
-	if (!__atomic_compare_exchange_n(&panic_cpu, &nobody, me, false, __ATOMIC_RELAXED,
-					 __ATOMIC_RELAXED)) {
-		if (nobody == me)
-			arch_exit(EXIT_FAILURE);
-		arch_cpu_halt();
+	if (__atomic_compare_exchange_n(&panic_cpu, &nobody, me, false, __ATOMIC_RELAXED,
+					__ATOMIC_RELAXED)) {
+		arch_stop_others();
+		console_take_over();
+	} else if (nobody != me) {
+		WRITE_ONCE(reasons[me - 1], reason);
+		arch_cpu_halt(); /* the first one's NMI finds the CPU here */
 	}
-	arch_stop_others();
-	console_take_over();
 }
 
 static void print_where(void)
@@ -129,6 +150,58 @@ static void print_where(void)
 		t ? t->task.comm : "boot");
 }
 
+static void print_others(void)
+{
+	for (unsigned cpu = 0; cpu < arch_nr_cpus; cpu++) {
+		const struct user_regs *regs;
+
+		if (cpu == arch_cpu_id() || !cpus[cpu] || !cpus[cpu]->online)
+			continue;
+		if (READ_ONCE(reasons[cpu]))
+			kprintf("CPU %u panicked too: %s\n", cpu, reasons[cpu]);
+		regs = arch_stopped_regs(cpu);
+		if (regs)
+			print_cpu(cpu, regs);
+		else
+			kprintf("cpu %u does not answer\n", cpu);
+	}
+}
+
+/* Where the first panic came from: registers, or without them a frame. */
+static const struct user_regs *died_with;
+static u64 died_in;
+
+static void print_trace(void)
+{
+	if (died_with)
+		print_kernel_regs(died_with);
+	else
+		backtrace_print(died_in);
+}
+
+#define MAX_NESTED 5 /* the console itself may be what is broken */
+
+static __noreturn void die(const char *reason, const struct user_regs *regs, u64 bp)
+{
+	static void (*const parts[])(void) = { print_where, print_trace, print_others,
+					       dump_runqueues };
+	static unsigned nested, part;
+
+	panic_begin(reason);
+	if (nested++ == MAX_NESTED)
+		arch_exit(EXIT_FAILURE);
+	if (nested == 1) {
+		died_with = regs;
+		died_in = bp;
+		kprintf("panic: %s\n", reason);
+	} else {
+		kprintf("panic in the panic: %s\n", reason);
+	}
+	while (part < ARRAY_SIZE(parts))
+		parts[part++]();
+	arch_exit(EXIT_FAILURE);
+}
+
 __noreturn void panic(const char *fmt, ...)
 {
 	char reason[256];
@@ -137,23 +210,14 @@ __noreturn void panic(const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(reason, sizeof(reason), fmt, args);
 	va_end(args);
-	panic_begin();
-	kprintf("panic: %s\n", reason);
-	print_where();
-	backtrace_print((u64)__builtin_frame_address(0));
-	dump_runqueues();
-	arch_exit(EXIT_FAILURE);
+	die(reason, NULL, (u64)__builtin_frame_address(0));
 }
 
 __noreturn void kernel_oops(const char *what, const struct user_regs *regs, u64 addr)
 {
-	char name[96];
+	char name[96], reason[256];
 
-	panic_begin();
-	kprintf("panic: %s at %s, address %lx\n", what, symbol_name(regs->ip, name, sizeof(name)),
-		addr);
-	print_where();
-	print_kernel_regs(regs);
-	dump_runqueues();
-	arch_exit(EXIT_FAILURE);
+	snprintf(reason, sizeof(reason), "%s at %s, address %lx", what,
+		 symbol_name(regs->ip, name, sizeof(name)), addr);
+	die(reason, regs, 0);
 }

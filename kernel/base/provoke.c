@@ -23,6 +23,40 @@ static void provoke_panic(void)
 	panic("provoked");
 }
 
+/* With the last of @left CPUs to come here. */
+static void panic_together(void *left)
+{
+	__atomic_sub_fetch((u32 *)left, 1, __ATOMIC_RELAXED);
+	while (READ_ONCE(*(u32 *)left))
+		arch_cpu_relax();
+	panic("provoked on cpu %u", arch_cpu_id());
+}
+
+/* All CPUs but the writer's panic at once. */
+static void provoke_panics(void)
+{
+	u32 left = arch_nr_cpus - 1;
+
+	arch_call_others(panic_together, &left);
+}
+
+/* The panic comes in an NMI, and what it is to print is broken too. */
+static void provoke_nmi_panic(void)
+{
+	arch_irq_disable();
+	this_cpu()->running = (struct thread *)8;
+	arch_cpu_backtrace(arch_cpu_id());
+}
+
+/* The writer's CPU stops in the middle of a message, and keeps the console. */
+static void provoke_consolelockup(void)
+{
+	arch_irq_disable();
+	console_take_over();
+	kprintf("half a line");
+	spin_for_ever();
+}
+
 /* The writer's CPU takes no interrupts any more. */
 static void provoke_hardlockup(void)
 {
@@ -35,6 +69,18 @@ static void provoke_softlockup(void)
 {
 	preempt_disable();
 	spin_for_ever();
+}
+
+/* The writer keeps a lock for longer than anybody should, and gives it back. */
+static void provoke_long_lock(void)
+{
+	static struct spinlock lock = SPINLOCK_INIT("provoke long");
+	u64 start = arch_clock_ns();
+
+	spin_lock(&lock);
+	while (arch_clock_ns() - start < 2 * NS_PER_SEC)
+		barrier();
+	spin_unlock(&lock);
 }
 
 /* From the second write on, the writer waits for a lock that the first never gives back. */
@@ -63,7 +109,9 @@ static const struct way {
 } ways[] = {
 	{ "PANIC", provoke_panic },	      { "HARDLOCKUP", provoke_hardlockup },
 	{ "SOFTLOCKUP", provoke_softlockup }, { "SPINLOCKUP", provoke_spinlockup },
-	{ "HUNG_TASK", provoke_hung_task },
+	{ "HUNG_TASK", provoke_hung_task },   { "PANICS", provoke_panics },
+	{ "NMI_PANIC", provoke_nmi_panic },   { "CONSOLELOCKUP", provoke_consolelockup },
+	{ "LONG_LOCK", provoke_long_lock },
 };
 
 static size_t show_ways(void *arg, char *buf, size_t size)

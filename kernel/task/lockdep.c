@@ -11,6 +11,9 @@
  * A class that is ever taken in an interrupt must never be taken with interrupts on: the interrupt
  * could come to the CPU that holds it. Nor may a lock that is taken with interrupts on nest in it.
  *
+ * A CPU that waited for spin locks and held them for a second says so when it releases the last,
+ * once for each class: nothing else ran there.
+ *
  * Spin locks belong to the CPU (nobody switches with one held, and a runqueue's stays with its
  * CPU), mutexes to the thread. Idea: Linux's lockdep (Molnar, 2006), without its states for readers
  * and softirqs.
@@ -32,6 +35,7 @@ STATIC_ASSERT(NR_CLASSES % 64 == 0, "sets of classes are whole words");
 struct lock_class {
 	const char *name;
 	bool in_irq, with_irqs_on; /* has been taken so */
+	bool long_said;		   /* that it was held for long */
 	u64 before[WORDS];	   /* classes taken while this one was held */
 };
 
@@ -49,6 +53,7 @@ struct held_stack {
 STATIC_ASSERT(sizeof(struct held_stack) <= sizeof(struct held_mutexes),
 	      "a thread has room for one");
 static struct held_stack held_by_cpu[MAX_CPUS];
+static u64 since_ns[MAX_CPUS]; /* when a CPU that held no spin lock wanted one */
 
 static void lock_graph(void)
 {
@@ -191,15 +196,17 @@ static void push(struct held_stack *stack, const void *lock, struct lock_class *
 	stack->lock[stack->nr++] = (struct held_lock){ lock, class };
 }
 
-static void pop(struct held_stack *stack, const void *lock)
+static struct lock_class *pop(struct held_stack *stack, const void *lock)
 {
 	for (unsigned i = stack->nr; i-- > 0;) {
+		struct lock_class *class = stack->lock[i].class;
+
 		if (stack->lock[i].lock != lock)
 			continue;
 		stack->nr--;
 		for (; i < stack->nr; i++)
 			stack->lock[i] = stack->lock[i + 1];
-		return;
+		return class;
 	}
 	panic("lockdep: a lock is released that is not held here");
 }
@@ -225,6 +232,8 @@ static void acquire(const void *lock, struct lock_class *class)
 	if (mutexes && !this_cpu()->irq_depth)
 		check_all(mutexes, lock, class);
 	check_all(spins, lock, class);
+	if (!spins->nr)
+		since_ns[arch_cpu_id()] = arch_clock_ns();
 	push(spins, lock, class);
 }
 
@@ -239,11 +248,25 @@ void lockdep_acquire(const void *lock, const char *name)
 	arch_irq_restore(flags);
 }
 
+/* The CPU releases its last spin lock, which is of @class. */
+static void check_length(struct lock_class *class)
+{
+	u64 ns = arch_clock_ns() - since_ns[arch_cpu_id()];
+
+	if (ns < NS_PER_SEC || __atomic_exchange_n(&class->long_said, true, __ATOMIC_RELAXED))
+		return;
+	kprintf("lockdep: %s kept cpu %u for %lu ms\n", class->name, arch_cpu_id(), ns / NS_PER_MS);
+	backtrace_print((u64)__builtin_frame_address(0));
+}
+
 void lockdep_release(const void *lock)
 {
 	unsigned long flags = arch_irq_save();
+	struct held_stack *spins = &held_by_cpu[arch_cpu_id()];
+	struct lock_class *class = pop(spins, lock);
 
-	pop(&held_by_cpu[arch_cpu_id()], lock);
+	if (!spins->nr)
+		check_length(class);
 	arch_irq_restore(flags);
 }
 

@@ -19,6 +19,7 @@
 #include "kernel/time/watchdog.h"
 
 static u64 next_look_ns, next_starving_ns;
+static bool queues_wanted; /* a lockup was found */
 static struct waitq wake = WAITQ_INIT(wake);
 
 /* --- finding them ----------------------------------------------------------------- */
@@ -212,8 +213,10 @@ static void watchdog_main(void *unused)
 	(void)unused;
 	for (;;) {
 		wait_event_idle(&wake, clock_ns() >= READ_ONCE(next_look_ns));
-		look();
 		WRITE_ONCE(next_look_ns, clock_ns() + interval_ns());
+		if (__atomic_exchange_n(&queues_wanted, false, __ATOMIC_RELAXED))
+			show_runqueues();
+		look();
 	}
 }
 
@@ -222,6 +225,12 @@ void hung_task_tick(u64 now_ns)
 	debug_assert(!arch_irq_enabled());
 	if (now_ns >= READ_ONCE(next_look_ns))
 		waitq_wake(&wake, 0);
+}
+
+void hung_task_show_queues(void)
+{
+	WRITE_ONCE(queues_wanted, true);
+	WRITE_ONCE(next_look_ns, 0);
 }
 
 void hung_task_restart(void)

@@ -8,10 +8,10 @@
  *			runs with preemption off while a task waits
  *	spin lockup	this CPU has spun for a lock for twice that; lock.c asks
  *
- * A lockup is said once, with registers and a backtrace; a CPU that takes no interrupts prints them
- * on an NMI. The machine goes on, unless watchdog=panic or the sysctl *_panic says otherwise. Tasks
- * are looked after in hung_task.c. The words are Linux's, so that what searches logs for them finds
- * them.
+ * A lockup is said once, with registers and backtraces, which each CPU prints on an NMI, and with
+ * all runqueues, which the thread of hung_task.c shows: that thread may wait for their locks. The
+ * machine goes on, unless watchdog=panic or the sysctl *_panic says otherwise. Tasks are looked
+ * after in hung_task.c. The words are Linux's, so that what searches logs for them finds them.
  *
  * Locking: none. A CPU's samples are written by that CPU; flags that make a report the only one are
  * exchanged atomically.
@@ -53,10 +53,13 @@ static u64 next_sample(u64 now)
 	return READ_ONCE(watchdog.enabled) && period ? now - now % period + period : 0;
 }
 
-static void panic_if(u64 wanted, const char *why)
+/* After the line that says which lockup it is. */
+static void say_rest(u64 panic_wanted, const char *why)
 {
-	if (READ_ONCE(wanted))
+	if (panic_wanted)
 		panic("%s", why);
+	backtrace_all_cpus();
+	hung_task_show_queues();
 }
 
 /* --- hard lockups ----------------------------------------------------------------- */
@@ -77,9 +80,7 @@ static void check_other(unsigned cpu, u64 now)
 	if (__atomic_exchange_n(&w->hard_said, true, __ATOMIC_RELAXED))
 		return;
 	kprintf("watchdog: Watchdog detected hard LOCKUP on cpu %u\n", cpu);
-	if (!arch_cpu_backtrace(cpu))
-		kprintf("watchdog: cpu %u does not answer\n", cpu);
-	panic_if(watchdog.hard_panic, "Hard LOCKUP");
+	say_rest(watchdog.hard_panic, "Hard LOCKUP");
 }
 
 /* --- soft lockups ----------------------------------------------------------------- */
@@ -112,7 +113,7 @@ static void check_self(struct watch *w, u64 now)
 		(unsigned long long)((now - w->sound_ns) / NS_PER_SEC), current->task.comm,
 		current->tid);
 	backtrace_interrupted();
-	panic_if(watchdog.soft_panic, "softlockup: hung tasks");
+	say_rest(watchdog.soft_panic, "softlockup: hung tasks");
 }
 
 /* --- samples ---------------------------------------------------------------------- */
@@ -172,6 +173,5 @@ void watchdog_spins(u64 since_ns)
 		return;
 	kprintf("watchdog: BUG: spinlock lockup suspected on CPU#%u, %s/%d\n", arch_cpu_id(),
 		current->task.comm, current->tid);
-	backtrace_all_cpus();
-	panic_if(watchdog.hard_panic, "spinlock lockup");
+	say_rest(watchdog.hard_panic, "spinlock lockup");
 }

@@ -23,6 +23,8 @@ void watchdog_init(void);
 void watchdog_restart(void);
 /* From each sample: wake the thread that looks after tasks, if it is time. */
 void hung_task_tick(u64 now_ns);
+/* A lockup was found: the same thread shows all runqueues at the next sample. Any context. */
+void hung_task_show_queues(void);
 /* The limits have changed: look at the next sample. */
 void hung_task_restart(void);
 /* A CPU has been spinning for a lock since then. Any context. */

@@ -13,6 +13,7 @@ import pytest
 LIMIT = "echo 1 > /proc/sys/kernel/watchdog_thresh; "
 PROVOKE = "taskset 2 sh -c 'echo {} > /sys/kernel/debug/provoke-crash/DIRECT'"
 ON_CPU_0 = "taskset -p 1 $$ > /dev/null; "
+QUEUES = ["\ncpu#0\n", "\ncpu#1\n"]
 CROWD = "chrt -f 50 hog -t 3s > /dev/null & i=0; while [ $i -lt 60 ]; do hog -t 3s > /dev/null & i=$((i+1)); done; "
 
 
@@ -21,6 +22,13 @@ def test_hard_lockup(guest):
     console = guest(ON_CPU_0 + LIMIT + PROVOKE.format("HARDLOCKUP") + " & sleep 4; echo alive", cpus=2)
     assert "watchdog: Watchdog detected hard LOCKUP on cpu 1" in console
     assert re.search(r"NMI backtrace for cpu 1, thread \d+ \(sh\)\n(.*\n)*?.* provoke_hardlockup\+", console), console
+    assert "\nalive" in console and "NMI backtrace for cpu 0" in console and all(q in console for q in QUEUES), console
+
+
+def test_hard_lockup_in_the_middle_of_a_message(guest):
+    """A CPU that keeps the console loses it to the one that has a lockup to tell of."""
+    console = guest(ON_CPU_0 + LIMIT + PROVOKE.format("CONSOLELOCKUP") + " & sleep 14; echo alive", cpus=2)
+    assert re.search(r"half a line\n.*hard LOCKUP on cpu 1\n(.*\n)*?.* provoke_consolelockup\+", console), console
     assert "\nalive" in console
 
 
@@ -33,7 +41,7 @@ def test_soft_lockup(guest):
                     + " & sleep 6; echo alive", cpus=2)
     said = r"BUG: soft lockup - CPU#1 stuck for \ds! \[sh:\d+\]\n(.*\n)*?.* provoke_softlockup\+"
     assert re.search(said, console), console
-    assert "\nalive" in console
+    assert "\nalive" in console and "NMI backtrace for cpu 0" in console and all(q in console for q in QUEUES), console
 
 
 def test_spinlock_lockup(guest):
@@ -42,7 +50,40 @@ def test_spinlock_lockup(guest):
     console = guest(f"{ON_CPU_0}{LIMIT}{provoke}; {provoke} & sleep 6; echo alive", cpus=2)
     assert re.search(r"BUG: spinlock lockup suspected on CPU#1, sh/\d+", console), console
     assert "NMI backtrace for cpu 0" in console and re.search(r" provoke_spinlockup\+", console)
-    assert "\nalive" in console
+    assert "\nalive" in console and all(q in console for q in QUEUES), console
+
+
+# --- a panic never loses the log ------------------------------------------------------------------
+
+
+def test_a_panic_takes_the_console_from_a_stopped_cpu(boot):
+    """It held the console in the middle of a line. That line is ended, and the stopped CPU is shown with all queues."""
+    outcome = boot(ON_CPU_0 + PROVOKE.format("CONSOLELOCKUP") + " & sleep 1; echo c > /proc/sysrq-trigger", cpus=2)
+    assert outcome.status == 1 and all(q in outcome.console for q in QUEUES), outcome.console
+    assert re.search(r"half a line\n\[.*panic: crash asked for(.*\n)*?NMI backtrace for cpu 1(.*\n)*?"
+                     r".* provoke_consolelockup\+", outcome.console.replace("] NMI", "]\nNMI")), outcome.console
+
+
+def test_a_panic_in_an_nmi_and_in_the_panic(boot):
+    """A part of the panic that breaks is left out, and the rest comes: trace, other CPUs, queues, status."""
+    outcome = boot(PROVOKE.format("NMI_PANIC").replace("taskset 2", "taskset 1"), cpus=2)
+    said = (r"panic: page fault at print_cpu\+.*\n.*panic in the panic: page fault at print_where\+(.*\n)*?"
+            r".* x86_nmi\+(.*\n)*?.*NMI backtrace for cpu 1(.*\n)*?cpu#0\n(.*\n)*?cpu#1\n")
+    assert outcome.status == 1 and re.search(said, outcome.console), outcome.console
+
+
+def test_panics_on_all_cpus_at_once(boot):
+    """One of them tells, the others are shown where they stopped, and with their reasons if they got so far."""
+    outcome = boot(PROVOKE.format("PANICS").replace("taskset 2", "taskset 1"), cpus=4)
+    first = re.findall(r"panic: provoked on cpu (\d)", outcome.console)
+    assert outcome.status == 1 and len(first) == 1, outcome.console
+    others = {cpu: re.search(rf"NMI backtrace for cpu {cpu}.*\n(.*\n)*?.* panic_together\+", outcome.console)
+              for cpu in "123" if cpu != first[0]}
+    assert all(others.values()) and len(others) == 2 and "does not answer" not in outcome.console, outcome.console
+    assert all(f"\ncpu#{cpu}\n" in outcome.console for cpu in range(4)), outcome.console
+
+
+# --- tasks ----------------------------------------------------------------------------------------
 
 
 def test_hung_task_is_said_once(guest):
