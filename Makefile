@@ -139,9 +139,11 @@ $(B)/kernel/%.S.o: %.S $(INC)/.made
 	@echo "  AS      $<"
 	$(Q)$(KCC) $(KFLAGS) $(DEPS) -D__ASSEMBLY__ -I$(INC)/arch -c $< -o $@
 
+# With OPTIMIZE="2 -flto" the compiler optimises the whole kernel at the link.
+LINK := $(if $(findstring -flto,$(OPTIMIZE)),$(KCC) $(KFLAGS) -no-pie -Xlinker,$(CROSS_COMPILE)ld)
 $(B)/fairground.elf: $(KERNEL_OBJ) linker.ld tools/scripts/symbols.py
 	@echo "  LD      $@"
-	$(Q)$(CROSS_COMPILE)ld -nostdlib -static -z max-page-size=4096 -z noexecstack --build-id=none -T linker.ld \
+	$(Q)$(LINK) --build-id=none -nostdlib -static -z max-page-size=4096 -z noexecstack -T linker.ld \
 		$(if $(filter address,$(SAN)),$(addprefix --wrap=,memcpy memmove memset)) -o $@.tmp $(KERNEL_OBJ)
 	$(Q)$(PYTHON_TOOL) tools/scripts/symbols.py $@.tmp $@
 

@@ -206,6 +206,7 @@ __noreturn void x86_boot(u32 magic, u64 info_pa)
 	x86_idt_init();
 	x86_cpu_load(cpus[0]);
 	x86_serial_init();
+	x86_cpu_require();
 	boot_info.cmdline = cmdline;
 	if (magic == PVH_MAGIC)
 		parse_pvh(phys_to_virt(info_pa));

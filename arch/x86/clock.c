@@ -61,7 +61,8 @@ static u64 start_reference(void)
 		return 1000000000000000ull / *(volatile u32 *)(hpet + HPET_PERIOD);
 	}
 	if (!x86_acpi.pm_timer_port)
-		panic("no HPET and no ACPI timer to measure the clock with");
+		panic("no HPET and no ACPI timer to measure the clock with "
+		      "(a microvm, or acpi=off?)");
 	return PM_TIMER_HZ;
 }
 

@@ -95,6 +95,24 @@ void x86_cpu_detect(void)
 		patch_smap_sites();
 }
 
+void x86_cpu_require(void)
+{
+	static const struct {
+		const char *name;
+		u32 leaf, edx;
+	} needed[] = {
+		{ "tsc", 1, BIT(4) },	{ "msr", 1, BIT(5) },
+		{ "pae", 1, BIT(6) },	{ "apic", 1, BIT(9) },
+		{ "fxsr", 1, BIT(24) }, { "sse", 1, BIT(25) },
+		{ "sse2", 1, BIT(26) }, { "syscall", 0x80000001, BIT(11) },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(needed); i++)
+		if (!(cpuid(needed[i].leaf, 0).d & needed[i].edx))
+			panic("this processor (CPU=) has no %s, which every x86-64 processor has",
+			      needed[i].name);
+}
+
 /* A system segment descriptor is two GDT entries. */
 static void set_tss_descriptor(u64 *gdt, const struct tss *tss)
 {

@@ -10,8 +10,9 @@ import time
 
 import pytest
 
-from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S
-from fairground.machine.qemu import candidates
+from tests.e2e.conftest import BUILD, PASSED, ROOT, TIMEOUT_S
+from tests.e2e.test_debug import boot_build, build_kernel
+from fairground.machine.qemu import EXIT_FAILURE, candidates
 
 
 def tree(console):
@@ -36,6 +37,34 @@ def test_numbers_of_cpus(guest, cpus):
     text = guest("nproc; grep -c ^processor /proc/cpuinfo; grep -c '^cpu[0-9]' /proc/stat", cpus=cpus)
     assert re.findall(r"^\d+$", text, re.MULTILINE) == [str(cpus)] * 3
     assert tree(text)[3] == cpus
+
+
+@pytest.mark.nightly("the 255th CPU, the last that a byte numbers, or a table that ends before it")
+def test_as_many_cpus_as_there_may_be(guest):
+    text = guest("nproc; taskset -c 254 hack -g 1 -l 5", cpus=255, mem=512)
+    assert re.search(r"^255$", text, re.MULTILINE) and "2000 messages" in text and tree(text)[3] == 255
+
+
+@pytest.mark.nightly("code that one compiler, or one level of its optimisation, makes wrong")
+@pytest.mark.parametrize("name, words", [
+    ("O0", ["OPTIMIZE=0"]), ("O1", ["OPTIMIZE=1"]), ("O3", ["OPTIMIZE=3"]), ("lto", ["OPTIMIZE=2 -flto"]),
+    ("clang", ["CC=clang"]),
+])
+def test_compilers_and_levels_of_optimisation(tmp_path, name, words):
+    outcome = boot_build(build_kernel(tmp_path, name, *words), "hack -g 2 -l 20 && taskcheck", timeout=TIMEOUT_S)
+    assert outcome.status == 0 and PASSED.search(outcome.console), outcome.console
+
+
+@pytest.mark.parametrize("machine", ["microvm", "pc,acpi=off"])
+def test_a_machine_without_tables_is_told_so(machine):
+    """The runner makes no such machine; who writes QEMU's command line may."""
+    words = [candidates()[0].path, "-machine", machine, "-accel", "tcg", "-cpu", "max", "-m", "128", "-nodefaults",
+             "-no-user-config", "-display", "none", "-no-reboot", "-serial", "stdio", "-kernel",
+             os.path.join(BUILD, "fairground.elf"), "-device", "isa-debug-exit,iobase=0xf4,iosize=4"]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=TIMEOUT_S,
+                          check=False)
+    said = "panic: no HPET and no ACPI timer to measure the clock with (a microvm, or acpi=off?)"
+    assert done.returncode == EXIT_FAILURE and said in done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("qemu", candidates(), ids=lambda qemu: qemu.name)
@@ -160,7 +189,8 @@ def test_a_quiet_boot_is_in_dmesg_only(boot):
     outcome = boot("dmesg | grep -c topology:", cpus=2, append="quiet")
     assert outcome.status == 0 and "\n1\n" in outcome.console.replace("\r", "")
     assert outcome.console.lstrip().startswith("Linux version ")  # of init
-    assert re.search(r"panic: .*hz=77", boot("true", cpus=2, append="quiet hz=77").console)
+    console = boot("true", cpus=2, append="quiet hz=77").console
+    assert re.search(r"by PVH, commit(.*\n)*?.* topology: 2 CPUs(.*\n)*?.*panic: .*hz=77", console), console
 
 
 def test_an_unknown_policy_gives_way_to_the_default(boot, monkeypatch):
@@ -175,6 +205,13 @@ def test_an_unknown_policy_gives_way_to_the_default(boot, monkeypatch):
 def test_a_32_bit_processor_is_told_so(boot, how):
     outcome = boot("true", boot=how, cpu="pentium3")
     assert outcome.status == 1 and "panic: this processor (CPU=) has no 64-bit mode" in outcome.console
+
+
+@pytest.mark.parametrize("feature", ["sse2", "fxsr", "syscall"])
+def test_a_processor_without_a_feature_is_told_so(boot, feature):
+    outcome = boot("true", cpus=1, cpu=f"max,-{feature}")
+    assert outcome.status == 1
+    assert f"panic: this processor (CPU=) has no {feature}, which every x86-64 processor has" in outcome.console
 
 
 def test_unusable_init_panics(boot):

@@ -17,10 +17,10 @@ from fairground.machine.machine import run_batch
 FUZZ = "fuzz -s {seed} -n {number} && cat /proc/schedstat /proc/[0-9]*/stat > /dev/null && hog -n 8 -w 20ms"
 
 
-def build_kernel(directory, name, setting):
-    """Fill @directory with a kernel built with @setting and the usual programs. One process builds, others wait."""
+def build_kernel(directory, name, *words):
+    """Fill @directory with a kernel built with @words and the usual programs. One process builds, others wait."""
     build = f"{BUILD}-{name}"
-    make = ["make", "kernel", setting, f"B={os.path.relpath(build, ROOT)}"]
+    make = ["make", "kernel", *words, f"B={os.path.relpath(build, ROOT)}"]
     subprocess.run(["flock", BUILD, *make], cwd=ROOT, check=True, stdout=subprocess.DEVNULL, timeout=2 * TIMEOUT_S)
     shutil.copy(os.path.join(build, "fairground.elf"), directory)
     shutil.copy(os.path.join(BUILD, "initramfs.cpio"), directory)
@@ -52,6 +52,16 @@ def boot_build(build, command, **how):
 def test_selftests(debug_build):
     outcome = boot_build(debug_build, "", append="selftest=all")
     assert outcome.status == 0 and re.search(r"# [1-9]\d+ passed, 0 failed", outcome.console), outcome.console
+
+
+@pytest.mark.nightly("a lock that is held for long and is not told of")
+def test_a_lock_that_is_held_for_long_is_said(debug_build):
+    """With its name, the CPU and the place of its release, and once."""
+    provoke = "echo LONG_LOCK > /sys/kernel/debug/provoke-crash/DIRECT; "
+    outcome = boot_build(debug_build, 2 * provoke, cpus=1, icount=True)
+    said = r"lockdep: provoke long kept cpu 0 for 20\d\d ms\n(.*\n)*?.* provoke_long_lock\+"
+    assert outcome.status == 0 and re.search(said, outcome.console), outcome.console
+    assert outcome.console.count("lockdep: ") == 1
 
 
 @pytest.mark.nightly("a wrong order of locks in an order by SysRq")
