@@ -255,7 +255,8 @@ static void check_length(struct lock_class *class)
 
 	if (ns < NS_PER_SEC || __atomic_exchange_n(&class->long_said, true, __ATOMIC_RELAXED))
 		return;
-	kprintf("lockdep: %s kept cpu %u for %lu ms\n", class->name, arch_cpu_id(), ns / NS_PER_MS);
+	kprintf("lockdep: %s kept cpu %u for %llu ms\n", class->name, arch_cpu_id(),
+		ns / NS_PER_MS);
 	backtrace_print((u64)__builtin_frame_address(0));
 }
 

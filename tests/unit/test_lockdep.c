@@ -18,6 +18,7 @@ static struct thread thread[2];
 struct cpu *hosted_cpu;
 static jmp_buf panicked;
 static char said[256];
+u64 hosted_clock_ns;
 
 static struct spinlock a = SPINLOCK_INIT("a"), b = SPINLOCK_INIT("b"), c = SPINLOCK_INIT("c");
 static struct spinlock two[2] = { SPINLOCK_INIT("two"), SPINLOCK_INIT("two") };
@@ -42,6 +43,20 @@ void panic(const char *fmt, ...)
 	vsnprintf(said, sizeof(said), fmt, args);
 	va_end(args);
 	longjmp(panicked, 1);
+}
+
+void kprintf(const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(said, sizeof(said), fmt, args);
+	va_end(args);
+}
+
+void backtrace_print(u64 bp)
+{
+	(void)bp;
 }
 
 static int setup(void **state)
@@ -268,6 +283,31 @@ static void test_safe_inside_unsafe(void **state)
 	inner_with_irqs_on();
 }
 
+/* --- time ------------------------------------------------------------------------------- */
+
+static void test_long_sections_are_said_once(void **state)
+{
+	(void)state;
+	said[0] = '\0';
+	take(&a);
+	hosted_clock_ns += NS_PER_SEC - 1;
+	lockdep_release(&a);
+	assert_string_equal(said, "");
+	take_both(&b, &c);
+	take(&b);
+	take(&c);
+	hosted_clock_ns += 1500 * NS_PER_MS;
+	lockdep_release(&c);
+	assert_string_equal(said, "");
+	lockdep_release(&b);
+	assert_string_equal(said, "lockdep: b kept cpu 0 for 1500 ms\n");
+	said[0] = '\0';
+	take(&b);
+	hosted_clock_ns += 3 * NS_PER_SEC;
+	lockdep_release(&b);
+	assert_string_equal(said, "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +324,7 @@ int main(void)
 		cmocka_unit_test_setup(test_in_an_interrupt_then_with_them_on, setup),
 		cmocka_unit_test_setup(test_inner_lock_that_is_not_safe, setup),
 		cmocka_unit_test_setup(test_safe_inside_unsafe, setup),
+		cmocka_unit_test_setup(test_long_sections_are_said_once, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
