@@ -32,7 +32,7 @@
 
 /*
  * Namespaces and pidfds are refused; an ordinary user, who may not have namespaces, learns that.
- * What only concerns tracers and I/O priorities means nothing here.
+ * Flags that concern only tracers or I/O priorities are accepted and have no effect.
  */
 static int check_flags(const struct clone_args *args)
 {

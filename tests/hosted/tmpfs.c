@@ -26,7 +26,7 @@ const char *const tmpfs_paths[] = { "/a",   "/" LONG, "/a/" LONG,   "/" LONG "/a
 				    "/c/d", "/a/",    "/c/",	    "/c/d/" };
 STATIC_ASSERT(ARRAY_SIZE(tmpfs_paths) == TMPFS_PATHS, "the numbers of calls name each path");
 
-/* Those paths of several threads that name files, and those that name directories. */
+/* Programs of several threads use these paths: the first for files, the others for directories. */
 static const u8 file_paths[] = { 0, 1, 2, 5, 6, 8, 10, 11 }, dir_paths[] = { 4, 7, 9, 12, 14 };
 
 const u64 tmpfs_offsets[] = { 0,
