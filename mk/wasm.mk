@@ -31,7 +31,7 @@ $(B)/schedsim.wasm: $(WASM_OBJ)
 	$(Q)$(WASM_CC) --target=wasm32-wasi -Wl,--strip-all -o $@ $^
 
 # The same as a library: one run in steps, for a page (sim/session.h), and exploration with its judge.
-SESSION_CALLS := room open run now length set policy nice rules ideal export close explore attempt operations
+SESSION_CALLS := room open run now length set policy nice rules policies ideal export close explore attempt operations
 SESSION_C := $(filter-out sim/main.c sim/explore/explore_wasi.c,$(WASM_C)) $(wildcard tests/oracle/*.c) \
 	$(filter-out %/explore_wasi.c %/explore_main.c %/exhaustive.c,$(wildcard sim/explore/*.c))
 SESSION_OBJ := $(patsubst %,$(WASM)/%.o,$(SESSION_C))

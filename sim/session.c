@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "sim/engine/output.h"
+#include "sim/engine/plugin.h"
 #include "sim/policy/policy.h"
 #include "sim/report/decisions.h"
 #include "sim/session.h"
@@ -324,5 +325,11 @@ void session_rules(void)
 		putchar('}');
 	}
 	puts("}");
+	fflush(stdout);
+}
+
+void session_policies(void)
+{
+	policies_print();
 	fflush(stdout);
 }

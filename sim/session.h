@@ -67,6 +67,8 @@ int session_nice(int pid, int nice);
  * those of a fair policy's hooks, and of "aim", "select", "balance", "class" and "quota".
  */
 void session_rules(void);
+/* Prints a line for each policy, its name and traits, as schedsim --list-policies does. */
+void session_policies(void);
 /*
  * Prints what a fluid server would give the tasks of each program in the whole run, as one list of
  * JSON: [{"name": NAME, "ideal_ns": NS}, ...]. The run must have ended; changes made in the middle

@@ -162,15 +162,25 @@ export class Session {
     return this.system.take(EVENTS);
   }
 
-  printed(name) {
+  text(name) {
     const before = this.system.stdout.size;
     this.call(name);
-    return JSON.parse(new TextDecoder().decode(this.system.stdout.content().subarray(before)));
+    return new TextDecoder().decode(this.system.stdout.content().subarray(before));
+  }
+
+  printed(name) {
+    return JSON.parse(this.text(name));
   }
 
   /** {family: {rule: sentence}} of all rules. */
   rules() {
     return this.printed('rules');
+  }
+
+  /** {policy: [traits]} of the policies that are built in. */
+  policies() {
+    return Object.fromEntries(this.text('policies').trim().split('\n').map((line) => line.split(' '))
+      .map(([name, ...traits]) => [name, traits]));
   }
 
   /** [{name, ideal_ns}]: what a fluid server would give each program. The run must have ended. */

@@ -6,7 +6,7 @@ import path from 'path';
 import zlib from 'zlib';
 import {difference, patched} from '../delta.mjs';
 import {Session} from '../session.mjs';
-import {bundle, rulesOf, writePage} from './bundle.mjs';
+import {bundle, namesOf, writePage} from './bundle.mjs';
 
 const [modules, wasm, presets, out, bugs, ...names] = process.argv.slice(2);
 const module = fs.readFileSync(wasm);
@@ -21,6 +21,6 @@ const examples = Object.fromEntries(fs.readdirSync(policies).filter((name) => na
   .map((name) => [path.parse(name).name, fs.readFileSync(path.join(policies, name), 'utf8')]));
 const zipped = zlib.gzipSync(module, {level: 9});
 writePage(out, 'index.html', await bundle(modules, 'page.ts', {WORKER: JSON.stringify(await bundle(modules, 'worker.ts')),
-  WASM_GZIP: JSON.stringify(zipped.toString('base64')), RULES: JSON.stringify(await rulesOf(module)),
+  WASM_GZIP: JSON.stringify(zipped.toString('base64')), ...await namesOf(module),
   DELTAS: JSON.stringify(deltas), WRITTEN: JSON.stringify(examples),
   OPERATIONS: JSON.stringify(Session.operations(await WebAssembly.compile(module))), PRESETS: fs.readFileSync(presets, 'utf8')}));

@@ -15,9 +15,11 @@ export async function bundle(modules, name, define = {}) {
   return done.outputFiles[0].text;
 }
 
-/** The sentences of all rules, from the bytes @wasm of the simulator. */
-export const rulesOf = async (wasm) =>
-  new Session(await WebAssembly.compile(wasm), ['--sched', 'cfs', '--time', '1ms', 'hogs']).rules();
+/** The sentences of all rules and the traits of all policies, from the bytes @wasm of the simulator, for bundle(). */
+export async function namesOf(wasm) {
+  const session = new Session(await WebAssembly.compile(wasm), ['--time', '1ms', 'hogs']);
+  return {RULES: JSON.stringify(session.rules()), POLICIES: JSON.stringify(session.policies())};
+}
 
 /** Write the file @out: the page @name with its style and @script. */
 export function writePage(out, name, script) {

@@ -7,13 +7,15 @@ import {behind, doubtAbout, viewOfPlacement} from './views';
 import {OWN_FILE, nameOf} from './own';
 import {$, colour, el, ms, named, svg, table} from './ui';
 
-declare const RULES: Record<string, Record<string, string>>;
+declare const RULES: Record<string, Record<string, string>>, POLICIES: Record<string, string[]>;
 
 const label = (row: Decision) => row.group && !row.pid ? `group ${row.comm || row.group}` : `${row.comm} ${row.pid}`;
 const notes = (flags: number) => FLAGS.filter(([bit]) => flags & bit).map(([, name]) => name).join(', ');
 
 // A policy that is not built in has a key whose unit only it knows.
 const hasKey = (d: Decision) => d.policy === 'guest';
+// Are its tasks eligible or not, and have they virtual deadlines?
+const isOfEligible = (d: Decision) => POLICIES[d.policy?.replace('_', '-')]?.includes('eligible');
 
 function candidateTable(d: Decision) {
   const rows: Decision[] = d.candidates, keyed = hasKey(d);
@@ -41,7 +43,7 @@ function plainTable(rows: Decision[]) {
 
 function numberLine(d: Decision) {
   const rows: Decision[] = d.candidates.filter((row: Decision) => row.flags & 0x800).slice(0, 12);
-  const points = rows.flatMap((row) => [distance(row.vruntime, d.v), ...(String(row.deadline) !== '0' && d.policy !== 'fdl' ? [distance(row.deadline, d.v)] : [])]);
+  const points = rows.flatMap((row) => [distance(row.vruntime, d.v), ...(String(row.deadline) !== '0' && isOfEligible(d) ? [distance(row.deadline, d.v)] : [])]);
   const zero = hasKey(d) ? [] : [0];   // V
   const least = Math.min(...zero, ...points), span = Math.max(...zero, ...points) - least || 1;
   const x = (value: number) => 20 + (value - least) / span * 520;
@@ -52,12 +54,12 @@ function numberLine(d: Decision) {
   }
   rows.forEach((row, i) => {
     const y = 30 + i * 18, at = x(distance(row.vruntime, d.v));
-    if (String(row.deadline) !== '0' && d.policy !== 'fdl') {
+    if (String(row.deadline) !== '0' && isOfEligible(d)) {
       const end = x(distance(row.deadline, d.v));
       add('line', {x1: at, x2: end, y1: y, y2: y, stroke: colour(row.pid), 'stroke-width': 2});
       add('path', {d: `M${end - 5} ${y - 6} h10 l-5 9 z`, fill: colour(row.pid)});
     }
-    add('circle', {cx: at, cy: y, r: 5, stroke: colour(row.pid), 'stroke-width': 2, fill: row.flags & 0x8 || !d.policy.match(/eevdf|^bore$/) ? colour(row.pid) : 'transparent'});
+    add('circle', {cx: at, cy: y, r: 5, stroke: colour(row.pid), 'stroke-width': 2, fill: row.flags & 0x8 || !isOfEligible(d) ? colour(row.pid) : 'transparent'});
   });
   return rows.length ? [node, el('p', {className: 'soft'}, help)] : [];
 }

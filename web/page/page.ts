@@ -16,9 +16,10 @@ import {OWN_LIMIT, filesOf, makeOwn, mistakeIn, nameOf, wordsOf} from './own';
 import {drawAverages as drawChart} from './views';
 
 type Preset = {group: string, name: string, sched: string, words: string, file: string};
-declare const WASM_GZIP: string, WORKER: string, PRESETS: Preset[], DELTAS: Record<string, unknown[]>;
+declare const WASM_GZIP: string, WORKER: string, PRESETS: Preset[], DELTAS: Record<string, unknown[]>,
+  POLICIES: Record<string, string[]>;
 
-const POLICIES = ['cfs', 'bore-cfs', 'eevdf', 'bore', 'fdl'];
+const BUILT_IN = Object.keys(POLICIES);
 const state = {work: 'hogs:n=2 bursts:run=2ms,sleep=10ms', file: '', machine: '', cpus: 1, ms: 100, policies: ['cfs', 'eevdf'], shown: 0, at: 0, tour: 0, bug: 0, own: ''};
 const LINK_MS = 150;   // after a step
 let worker: Worker | null = null, wasm: Promise<{bytes: ArrayBuffer, compiled: WebAssembly.Module}> | null = null, limit = 0, linking = 0;
@@ -48,7 +49,7 @@ function stop(text = '') {
   say(text);
 }
 
-const allPolicies = () => state.own ? [nameOf(state.own), ...POLICIES] : POLICIES;
+const allPolicies = () => state.own ? [nameOf(state.own), ...BUILT_IN] : BUILT_IN;
 const words = (policy: string, machine: Machine) => [...wordsOf(state.own), '--sched', policy, '--time', `${state.ms}ms`, ...machine.words,
   ...(machine.hasCpus || /(^|\s)--topology\s/.test(state.work) || /"platform"\s*:/.test(state.file) ? [] : ['--cpus', String(state.cpus)]),
   ...state.work.split(/\s+/).filter(Boolean), ...(state.file.trim() ? ['workload.json'] : [])];
@@ -155,7 +156,7 @@ function fromLink(): {tour?: number, bug?: number} | undefined {
         !Array.isArray(given.policies) || !whole(given.shown, 9) || !whole(given.at, 1e9) || !whole(given.tour ?? 0, STEPS.length) || !whole(given.bug ?? 0, BUGS.length))
       throw new Error();
     Object.assign(state, {work: given.work, file: given.file ?? '', machine: given.machine ?? '', cpus: given.cpus, ms: given.ms, shown: given.shown, at: given.at, tour: given.tour ?? 0, bug: given.bug ?? 0, own: given.own ?? '',
-      policies: POLICIES.filter((name) => given.policies.includes(name))});
+      policies: BUILT_IN.filter((name) => given.policies.includes(name))});
   } catch {
     say(TEXT.badLink);
   }
@@ -179,7 +180,7 @@ function makeForm() {
   const details = el('details', {open: !!state.file}, el('summary', {}, TEXT.json), file, el('p', {className: 'soft'}, TEXT.jsonHelp));
   const machine = el('textarea', {id: 'machine', spellcheck: false, value: state.machine, ariaLabel: TEXT.machineJson, placeholder: TEXT.machineExample});
   const parts = el('details', {open: !!state.machine}, el('summary', {}, TEXT.machineJson), machine, el('p', {className: 'soft'}, TEXT.machineHelps));
-  const boxes = POLICIES.map((name) => el('input', {type: 'checkbox', value: name, checked: state.policies.includes(name)}));
+  const boxes = BUILT_IN.map((name) => el('input', {type: 'checkbox', value: name, checked: state.policies.includes(name)}));
   const form = $('form') as HTMLFormElement;
   const read = fromForm = () => Object.assign(state, {own: ownText(), work: work.value, file: file.value, machine: machine.value, cpus: Number(cpus.value), ms: Number(time.value), at: 0,
     policies: boxes.filter((box) => box.checked).map((box) => box.value)});
