@@ -112,6 +112,14 @@ struct file *fd_get(int fd);
 struct file *file_anonymous(u64 size);
 /* Install @f (consumes the reference) at the lowest free descriptor >= @min. -EMFILE. */
 int fd_install(struct file *f, int min, bool cloexec);
+/*
+ * Take the lowest free descriptor before anything is done that cannot be undone. -EMFILE, -ENOMEM.
+ * The caller gives it a file (consumes the reference), or cancels. Nobody else sees it before: not
+ * close(), not a child; dup2() onto it is -EBUSY, as on Linux.
+ */
+int fd_reserve(void);
+void fd_fill(int fd, struct file *f, bool cloexec);
+void fd_cancel(int fd);
 
 /*
  * Like fd_get(), but without the cost of a reference if only the running thread can use the

@@ -42,41 +42,47 @@ static int check_open(const struct inode *inode, u32 flags)
 				      ?: inode_may_noatime(inode, flags);
 }
 
-static struct file *open_path(const struct path *path, bool created, u32 flags, int *err)
+/* Let the new @f be the file at @path. 0, or -errno and @f is gone. */
+static int open_path(struct file *f, const struct path *path, bool created, u32 flags)
 {
 	struct inode *inode = path->dentry->inode;
 	bool truncate = (flags & O_TRUNC) && (flags & O_ACCMODE) && !created;
-	struct file *f;
+	int err = created ? 0 : check_open(inode, flags);
 
-	*err = created ? 0 : check_open(inode, flags);
-	if (*err)
-		return NULL;
-	f = file_create(inode, path, flags, err);
-	if (f && truncate && f->ops->truncate) {
-		*err = (int)f->ops->truncate(inode, 0);
-		if (*err) {
-			file_put(f);
-			return NULL;
-		}
+	if (err) {
+		file_free(f);
+		return err;
 	}
-	return f;
+	err = file_begin(f, inode, path, flags);
+	if (!err && truncate && f->ops->truncate) {
+		err = (int)f->ops->truncate(inode, 0);
+		if (err)
+			file_put(f);
+	}
+	return err;
 }
 
 struct file *file_open_at(int dirfd, const char *text, u32 flags, u32 mode, int *err)
 {
 	struct fs_context *fs = current->proc->fs;
 	struct walk_result res = { .mode = mode & 07777 & ~(fs ? READ_ONCE(fs->umask) : 0) };
-	struct file *f;
+	struct file *f = file_alloc(); /* before the walk, which may make a file */
 
 	debug_assert(may_sleep());
+	if (!f) {
+		*err = file_shortage();
+		return NULL;
+	}
 	if (flags & O_PATH)
 		flags &= O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
 	*err = path_walk(dirfd, text, open_walk_flags(flags), &res);
-	if (*err)
+	if (*err) {
+		file_free(f);
 		return NULL;
-	f = open_path(&res.path, res.created, flags, err);
+	}
+	*err = open_path(f, &res.path, res.created, flags);
 	path_put(&res.path);
-	return f;
+	return *err ? NULL : f;
 }
 
 struct file *file_open(const char *path, unsigned flags, unsigned mode, int *err)

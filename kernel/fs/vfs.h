@@ -276,7 +276,15 @@ size_t mount_print_info(char *buf, size_t size); /* /proc/self/mountinfo */
 size_t fs_print_types(char *buf, size_t size);	 /* /proc/filesystems */
 
 /* --- file.c, open.c ------------------------------------------------------------------- */
-/* An open file of @inode; takes over neither reference. @path may be NULL. Runs ops->open. */
+/* A file that is not open yet; NULL: file_shortage(). The second gives it back. */
+struct file *file_alloc(void);
+void file_free(struct file *f);
+/*
+ * @f, of file_alloc(), is opened: it is @inode's. Takes over neither reference. @path may be NULL.
+ * Runs ops->open. 0, or -errno and @f is gone.
+ */
+int file_begin(struct file *f, struct inode *inode, const struct path *path, u32 flags);
+/* Both in one. NULL: *@err says why. */
 struct file *file_create(struct inode *inode, const struct path *path, u32 flags, int *err);
 /* Why no file could be made: -ENFILE, for there are too many open (fs.file-max), or -ENOMEM. */
 int file_shortage(void);

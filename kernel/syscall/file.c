@@ -386,13 +386,19 @@ static long open_at(int dirfd, const char *user, u32 flags, u32 mode)
 {
 	struct user_path path;
 	struct file *f;
-	int err = user_path_get(&path, user);
+	int fd, err = user_path_get(&path, user);
 
 	if (err)
 		return err;
-	f = file_open_at(dirfd, path.text, flags, mode, &err);
+	/* Before the file is made or emptied. */
+	fd = fd_reserve();
+	f = fd < 0 ? NULL : file_open_at(dirfd, path.text, flags, mode, &err);
 	user_path_put(&path);
-	return f ? fd_install(f, 0, flags & O_CLOEXEC) : err;
+	if (f)
+		fd_fill(fd, f, flags & O_CLOEXEC);
+	else if (fd >= 0)
+		fd_cancel(fd);
+	return f || fd < 0 ? fd : err;
 }
 
 SYSCALL3(open, const char *, path, u32, flags, u32, mode)

@@ -4,25 +4,36 @@
 
 #include "kernel/fs/pipe.h"
 
+/* Two descriptors whose numbers are at @user; they name no file yet. 0, or -errno and none. */
+static int reserve_pair(int fds[2], int *user)
+{
+	int err;
+
+	fds[0] = fd_reserve();
+	if (fds[0] < 0)
+		return fds[0];
+	fds[1] = fd_reserve();
+	err = fds[1] < 0 ? fds[1] : arch_copy_to_user(user, fds, 2 * sizeof(*fds)) ? -EFAULT : 0;
+	if (err && fds[1] >= 0)
+		fd_cancel(fds[1]);
+	if (err)
+		fd_cancel(fds[0]);
+	return err;
+}
+
+/* The program knows the numbers before they name files: another thread closes none of ours. */
 long install_pair(struct file *a, struct file *b, bool cloexec, int *user)
 {
-	int fds[2];
+	int fds[2], err = reserve_pair(fds, user);
 
-	fds[0] = fd_install(a, 0, cloexec);
-	if (fds[0] < 0) {
+	if (err) {
+		file_put(a);
 		file_put(b);
-		return fds[0];
+		return err;
 	}
-	fds[1] = fd_install(b, 0, cloexec);
-	if (fds[1] < 0) {
-		fd_close(fds[0]);
-		return fds[1];
-	}
-	if (!arch_copy_to_user(user, fds, sizeof(fds)))
-		return 0;
-	fd_close(fds[0]);
-	fd_close(fds[1]);
-	return -EFAULT;
+	fd_fill(fds[0], a, cloexec);
+	fd_fill(fds[1], b, cloexec);
+	return 0;
 }
 
 static long make_pipe(int *user, u32 flags)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Descriptor tables (kernel/fs/file.c). Threads 0 and 2 are of one process, 1 and 3 of another; the
- * two share a table until one takes a copy. The model is an array of files for each table.
+ * Descriptor tables (kernel/fs/fdtable.c). Threads 0 and 2 are of one process, 1 and 3 of another;
+ * the two share a table until one takes a copy. The model is an array of files for each table.
  *
  * A thread has a file in its hand: dup() is a take and an install, dup2() and dup3() are a take and
- * a replacement. Between the two steps others may come, on Linux as well.
+ * a replacement. Between the two steps others may come, on Linux as well. open() reserves a
+ * descriptor, and gives it a file or cancels.
  */
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
@@ -30,6 +31,9 @@ enum op {
 	OP_TAKE,
 	OP_INSTALL,
 	OP_REPLACE,
+	OP_RESERVE,
+	OP_FILL,
+	OP_CANCEL,
 	OP_CLOSE,
 	OP_CLOSE_RANGE,
 	OP_MARK_RANGE,
@@ -41,14 +45,16 @@ enum op {
 	OP_UNSHARE,
 	OP_EXEC
 };
-static const char *const op_names[] = { "open",	       "take",	     "install", "replace", "close",
-					"close_range", "mark_range", "mark",	"marked",  "use",
-					"next",	       "count",	     "unshare", "exec",	   NULL };
+static const char *const op_names[] = { "open",	   "take",   "install", "replace",     "reserve",
+					"fill",	   "cancel", "close",	"close_range", "mark_range",
+					"mark",	   "marked", "use",	"next",	       "count",
+					"unshare", "exec",   NULL };
 
 struct tables {
 	struct inode inode;
 	struct proc proc[PROCS];
 	struct file *hand[NR_FIBERS];
+	int reserved[NR_FIBERS]; /* a descriptor and 1, or 0 */
 };
 
 static unsigned nr_threads_of(unsigned proc, unsigned nr_threads)
@@ -81,8 +87,12 @@ static void destroy(void *object)
 {
 	struct tables *o = object;
 
-	for (unsigned i = 0; i < NR_FIBERS; i++)
+	for (unsigned i = 0; i < NR_FIBERS; i++) {
 		file_put(o->hand[i]);
+		current->proc = &o->proc[i % PROCS];
+		if (o->reserved[i])
+			fd_cancel(o->reserved[i] - 1);
+	}
 	for (unsigned i = 0; i < PROCS; i++)
 		files_put(o->proc[i].files);
 	free(o);
@@ -127,10 +137,11 @@ static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { OP_OPEN,	OP_OPEN,    OP_TAKE,	    OP_TAKE,
 				    OP_INSTALL, OP_INSTALL, OP_REPLACE,	    OP_REPLACE,
+				    OP_RESERVE, OP_FILL,    OP_RESERVE,	    OP_CANCEL,
 				    OP_CLOSE,	OP_CLOSE,   OP_CLOSE_RANGE, OP_MARK_RANGE,
 				    OP_MARK,	OP_MARKED,  OP_USE,	    OP_USE,
 				    OP_NEXT,	OP_COUNT,   OP_UNSHARE,	    OP_EXEC };
-	struct call call = { .op = often[prng_below(random, alone ? 20 : 19)] };
+	struct call call = { .op = often[prng_below(random, alone ? 24 : 23)] };
 
 	call.n = prng_below(random, NR_FDS * NR_FDS * 2);
 	if (!alone && (call.op == OP_CLOSE_RANGE || call.op == OP_MARK_RANGE))
@@ -167,6 +178,30 @@ static long give(struct tables *o, unsigned nr, const struct call *call)
 			: fd_install(f, min_of(call), cloexec_of(call));
 }
 
+static long reserve(int *reserved)
+{
+	int fd = *reserved ? -EBADF : fd_reserve();
+
+	if (fd >= 0)
+		*reserved = fd + 1;
+	return fd;
+}
+
+/* The reserved descriptor gets the file in the hand, or none. */
+static long end_reservation(struct tables *o, unsigned nr, const struct call *call)
+{
+	int fd = o->reserved[nr] - 1;
+
+	if (fd < 0 || (call->op == OP_FILL && !o->hand[nr]))
+		return -EBADF;
+	o->reserved[nr] = 0;
+	if (call->op == OP_FILL)
+		fd_fill(fd, file_get(o->hand[nr]), cloexec_of(call));
+	else
+		fd_cancel(fd);
+	return fd;
+}
+
 static long use(int fd)
 {
 	struct fd_ref ref = fd_borrow(fd);
@@ -179,11 +214,12 @@ static long use(int fd)
 	return id;
 }
 
-static long unshare(void)
+/* No system call does that with a reserved descriptor. */
+static long unshare(bool reserved)
 {
 	struct files *old = current->proc->files, *own;
 
-	if (current->proc->nr_threads > 1)
+	if (current->proc->nr_threads > 1 || reserved)
 		return -EINVAL;
 	own = files_fork(old);
 	if (!own)
@@ -206,6 +242,11 @@ static long perform_op(struct tables *o, unsigned nr, unsigned id, const struct 
 	case OP_INSTALL:
 	case OP_REPLACE:
 		return give(o, nr, call);
+	case OP_RESERVE:
+		return reserve(&o->reserved[nr]);
+	case OP_FILL:
+	case OP_CANCEL:
+		return end_reservation(o, nr, call);
 	case OP_CLOSE:
 		return fd_close(fd_of(call));
 	case OP_CLOSE_RANGE:
@@ -224,7 +265,7 @@ static long perform_op(struct tables *o, unsigned nr, unsigned id, const struct 
 	case OP_COUNT:
 		return files_count(current->proc->files);
 	case OP_UNSHARE:
-		return unshare();
+		return unshare(o->reserved[nr]);
 	default:
 		files_close_on_exec(current->proc->files);
 		return 0;
@@ -241,6 +282,8 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 
 /* --- the model ---------------------------------------------------------------------------- */
 
+enum { RESERVED = 0xffff };
+
 struct table {
 	u16 file[LIMIT]; /* 0: free */
 	bool cloexec[LIMIT];
@@ -251,6 +294,7 @@ struct model {
 	u8 table_of[PROCS];
 	u8 nr_threads[PROCS];
 	u16 hand[NR_FIBERS];
+	int reserved[NR_FIBERS];
 };
 
 static void model_create(void *model, unsigned nr_threads)
@@ -268,13 +312,13 @@ static void model_create(void *model, unsigned nr_threads)
 
 static bool is_open(const struct table *t, int fd)
 {
-	return fd >= 0 && fd < LIMIT && t->file[fd];
+	return fd >= 0 && fd < LIMIT && t->file[fd] && t->file[fd] != RESERVED;
 }
 
 /* The lowest descriptor from @fd on that is open, or that is free; LIMIT: none. */
 static int lowest(const struct table *t, int fd, bool open)
 {
-	while (fd < LIMIT && is_open(t, fd) != open)
+	while (fd < LIMIT && (open ? !is_open(t, fd) : t->file[fd]))
 		fd++;
 	return min(fd, LIMIT);
 }
@@ -303,7 +347,35 @@ static long model_give(struct table *t, u16 file, const struct call *call)
 		return -EBADF;
 	if (call->op == OP_INSTALL)
 		return model_install(t, file, call);
+	if (t->file[fd] == RESERVED)
+		return -EBUSY;
 	fill(t, fd, file, cloexec_of(call));
+	return fd;
+}
+
+static long model_reserve(struct table *t, int *reserved)
+{
+	int fd = lowest(t, 0, false);
+
+	if (*reserved)
+		return -EBADF;
+	if (fd >= LIMIT)
+		return -EMFILE;
+	fill(t, fd, RESERVED, false);
+	*reserved = fd + 1;
+	return fd;
+}
+
+static long model_end_reservation(struct model *m, struct table *t, unsigned nr,
+				  const struct call *call)
+{
+	int fd = m->reserved[nr] - 1;
+	bool fills = call->op == OP_FILL;
+
+	if (fd < 0 || (fills && !m->hand[nr]))
+		return -EBADF;
+	m->reserved[nr] = 0;
+	fill(t, fd, fills ? m->hand[nr] : 0, fills && cloexec_of(call));
 	return fd;
 }
 
@@ -313,8 +385,8 @@ static void model_range(struct table *t, const struct call *call)
 
 	for (unsigned fd = (unsigned)min_of(call); fd <= min(last, LIMIT - 1u); fd++) {
 		if (call->op == OP_MARK_RANGE)
-			t->cloexec[fd] = true;
-		else
+			t->cloexec[fd] = is_open(t, (int)fd);
+		else if (is_open(t, (int)fd))
 			fill(t, (int)fd, 0, false);
 	}
 }
@@ -326,12 +398,18 @@ static void model_exec(struct table *t)
 			fill(t, fd, 0, false);
 }
 
-static long model_unshare(struct model *m, unsigned proc)
+static long model_unshare(struct model *m, unsigned nr)
 {
-	if (m->nr_threads[proc] > 1)
+	unsigned proc = nr % PROCS;
+	struct table *copy = &m->table[!m->table_of[proc]];
+
+	if (m->nr_threads[proc] > 1 || m->reserved[nr])
 		return -EINVAL;
 	if (m->table_of[0] == m->table_of[1]) {
-		m->table[!m->table_of[proc]] = m->table[m->table_of[proc]];
+		*copy = m->table[m->table_of[proc]];
+		for (int fd = 0; fd < LIMIT; fd++)
+			if (copy->file[fd] == RESERVED)
+				fill(copy, fd, 0, false);
 		m->table_of[proc] = !m->table_of[proc];
 	}
 	return 0;
@@ -373,6 +451,11 @@ static long model_op(struct model *m, unsigned nr, unsigned id, const struct cal
 	case OP_INSTALL:
 	case OP_REPLACE:
 		return model_give(t, m->hand[nr], call);
+	case OP_RESERVE:
+		return model_reserve(t, &m->reserved[nr]);
+	case OP_FILL:
+	case OP_CANCEL:
+		return model_end_reservation(m, t, nr, call);
 	case OP_CLOSE_RANGE:
 	case OP_MARK_RANGE:
 		model_range(t, call);
@@ -382,10 +465,10 @@ static long model_op(struct model *m, unsigned nr, unsigned id, const struct cal
 		return next < LIMIT ? next : -1;
 	case OP_COUNT:
 		for (int fd = 0; fd < LIMIT; fd++)
-			count += is_open(t, fd);
+			count += t->file[fd] != 0;
 		return count;
 	case OP_UNSHARE:
-		return model_unshare(m, nr % PROCS);
+		return model_unshare(m, nr);
 	case OP_EXEC:
 		model_exec(t);
 		return 0;

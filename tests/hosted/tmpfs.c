@@ -147,7 +147,7 @@ static long open_file(struct tree *o, unsigned nr, const char *path, u32 flags)
 	struct file *f = file_open_at(AT_FDCWD, path, O_RDWR | flags, 0644, &err);
 
 	if (!f)
-		return err == -ENOMEM ? TMPFS_HALF : err;
+		return err;
 	file_put(o->hand[nr]);
 	o->hand[nr] = f;
 	return 0;

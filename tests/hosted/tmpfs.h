@@ -32,7 +32,6 @@ enum tmpfs_op {
 };
 
 enum { TMPFS_PATHS = 16, TMPFS_OFFSETS = 12, TMPFS_LENGTHS = 6, TMPFS_LONG = 24 };
-#define TMPFS_HALF (-1000)	/* -ENOMEM of an open that may have made the file */
 #define TMPFS_MOST (1ull << 39) /* bytes of a file */
 
 extern const char *const tmpfs_paths[];

@@ -182,21 +182,14 @@ static long open_path(struct model *m, unsigned nr, const struct call *call, con
 	if (!name) {
 		long error = creates ? room(m, a) : -ENOENT;
 
-		u8 file = error ? 0 : add_file(m, &p, false);
-
-		/* There was no memory for the open file, but the name is made before. */
-		if (a->failed && a->value == TMPFS_HALF)
-			return TMPFS_HALF;
-		if (file)
-			hold(m, nr, file);
+		if (!error)
+			hold(m, nr, add_file(m, &p, false));
 		return error;
 	}
 	if (call->op == TMPFS_EXCLUSIVE)
 		return -EEXIST;
 	if (is_dir(m, name) || p.slash)
 		return is_dir(m, name) ? -EISDIR : -ENOTDIR;
-	if (a->failed && a->value == TMPFS_HALF)
-		return TMPFS_HALF;
 	if (call->op == TMPFS_EMPTY)
 		truncate(m, name->file, 0);
 	hold(m, nr, name->file);

@@ -18,6 +18,7 @@ ROWS = (
     ("kernel/fs/pipe.c", "pipe", ("fs_pipe*",), ("filecheck",)),
     ("kernel/fs/epoll.c", "epoll", (), ("filecheck",)),
     ("kernel/fs/eventfd.c", "eventfd epoll", (), ("filecheck",)),
+    ("kernel/fs/fdtable.c", "fdtable", ("fs_*",), ("filecheck",)),
     ("kernel/fs/file.c", "fdtable", ("fs_*",), ("filecheck",)),
     ("kernel/fs/flock.c", "flock", (), ("filecheck",)),
     ("kernel/fs/mount.c", "tmpfs", ("fs_*",), ("filecheck",)),

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -121,7 +122,26 @@ static void times_before_1970(void)
 	EXPECT(st.st_atim.tv_sec > INT32_MAX && st.st_mtim.tv_sec <= INT32_MIN);
 }
 
+/* An open() that finds no free descriptor has neither made a file nor emptied one. */
+static void no_descriptor_no_file(void)
+{
+	int fd = open("full", O_CREAT | O_RDWR, 0644);
+	struct rlimit limit;
+	struct stat st;
+
+	EXPECT(fd >= 0 && write(fd, "four", 4) == 4);
+	EXPECT(!getrlimit(RLIMIT_NOFILE, &limit));
+	limit.rlim_cur = (rlim_t)fd + 1;
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &limit));
+	EXPECT_ERROR(EMFILE, open("new", O_CREAT | O_RDWR, 0644));
+	EXPECT_ERROR(EMFILE, open("full", O_TRUNC | O_RDWR));
+	EXPECT_ERROR(EMFILE, open("none", O_RDONLY));
+	EXPECT_ERROR(ENOENT, stat("new", &st));
+	EXPECT(!fstat(fd, &st) && st.st_size == 4);
+}
+
 const struct check edge_tests[] = {
+	{ "no-descriptor-no-file", no_descriptor_no_file },
 	{ "names-at-the-edge", names_at_the_edge },
 	{ "times-before-1970", times_before_1970 },
 	{ NULL, NULL },

@@ -236,7 +236,36 @@ static void proc_storm(void)
 	run_parties(look_at_others);
 }
 
+static atomic_bool pairs_end;
+
+static void *pairs_to_nowhere(void *arg)
+{
+	while (!pairs_end)
+		EXPECT_ERROR(EFAULT, syscall(SYS_pipe2, (int *)8, 0));
+	return arg;
+}
+
+/*
+ * A pipe whose descriptors cannot be told takes back its own and nobody else's, though another
+ * thread chose one of their numbers meanwhile.
+ */
+static void pairs_at_a_bad_address(void)
+{
+	int i, fd = open("/dev/null", O_RDONLY), other = fd + 1;
+	pthread_t thread;
+
+	EXPECT(fd >= 0 && !pthread_create(&thread, NULL, pairs_to_nowhere, NULL));
+	for (i = 0; i < 30 * ROUNDS; i++) {
+		while (dup2(fd, other) != other)
+			EXPECT(errno == EBUSY);
+		EXPECT(fcntl(other, F_GETFD) == 0 && !close(other));
+	}
+	pairs_end = true;
+	EXPECT(!pthread_join(thread, NULL) && !close(fd));
+}
+
 const struct check race_tests[] = {
+	{ "pairs-at-a-bad-address", pairs_at_a_bad_address },
 	{ "far-walks", far_walks },
 	{ "appending", appending },
 	{ "exclusive", exclusive },
