@@ -165,7 +165,7 @@ def test_kernel_like_files_and_many_points(tmp_path, monkeypatch):
              for end in ("json", "dat", "bin")]
     assert texts[0] == texts[1] == texts[2] and "hog-1" in texts[0]
     monkeypatch.setattr(curves, "ENOUGH", 10)
-    monkeypatch.setattr(curves, "COLUMNS", 40)
+    monkeypatch.setattr(curves, "COLUMNS", 10)
     source = curves.Decided("x", None, 0, 0, 300)
     curve = curves.Curve()
     for time in range(300):

@@ -166,7 +166,7 @@ def test_pictures_have_the_files_busy_time(recorded, tmp_path):
         assert row and float(row[1]) * 1e6 == pytest.approx(busy, rel=0.001), text
     assert f"Linux {recorded.release}" in (tmp_path / "x.svg").read_text(encoding="utf-8").replace("&#43;", "+")
     text = fairground("graph", "running_waiting", recorded.path, "-o", tmp_path / "y.svg")
-    waited = float(re.search(r"waiting, red minus green +([\d.]+) task ms", text)[1])
+    waited = float(re.search(r"waiting, the red area +([\d.]+) task ms", text)[1])
     known = sum(row[1] * row[2] for row in table_of(
         perf("sched", "latency", "--force", "-p", "-i", recorded.path)).values())
     assert waited == pytest.approx(known, rel=0.01), text

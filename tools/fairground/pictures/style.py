@@ -15,10 +15,9 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 HATCHES = ("", "////", "\\\\\\\\", "xxxx", "----")  # a round of colours each
 OTHERS = "#000000"
 UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
-ENOUGH = 20_000   # shapes on one axis; of more, each column of pixels shows the mean
-COLUMNS = 4000    # of pixels then
 WIDTH = 9.0       # inches
 DPI = 150
+COLUMNS = round(WIDTH * DPI)  # of pixels
 LEGEND = 16       # entries at most
 ENTRY = 0.165     # inches
 
@@ -72,8 +71,9 @@ def finish_axis(axis: Any, title: str) -> None:
     axis.spines[["top", "right"]].set_visible(False)
 
 
-def add_legend(axis: Any, entries: Iterable[tuple[Any, str]], title: str = "") -> None:
-    """The legend at the right of @axis. If there are too many entries, the last line says how many are left out."""
+def add_legend(axis: Any, entries: Iterable[tuple[Any, str]], title: str = "", aside: float = 1.0) -> None:
+    """The legend at the right of @axis, from the part @aside of its width on. If there are too many entries, the last
+    line says how many are left out."""
     from matplotlib.patches import Patch
 
     shown = list(entries)
@@ -81,7 +81,7 @@ def add_legend(axis: Any, entries: Iterable[tuple[Any, str]], title: str = "") -
         shown[LEGEND - 1:] = [(Patch(visible=False), f"and {len(shown) - LEGEND + 1} more")]
     if shown:
         axis.legend([handle for handle, _ in shown], [text for _, text in shown], loc="upper left", title=title or None,
-                    bbox_to_anchor=(1.0, 1.02), fontsize=7, title_fontsize=7, frameon=False, handlelength=1.6)
+                    bbox_to_anchor=(aside, 1.02), fontsize=7, title_fontsize=7, frameon=False, handlelength=1.6)
 
 
 def encode(figure: Any, kind: str) -> bytes:

@@ -22,7 +22,7 @@ from ...decisions.policy_numbers import AFTER_CHARGE, Points, deadlines, lags, l
 from ...machine.image import TraceError
 from ..decided import HOW, Decided, open_decided
 from ..source import Array, check_tasks
-from ..style import COLOURS, COLUMNS, ENOUGH, MARKERS, add_legend, finish_axis, new_figure, time_unit
+from ..style import COLOURS, COLUMNS, MARKERS, add_legend, finish_axis, new_figure, time_unit
 
 KINDS = {
     "lag": ("how much service each task is owed, from decisions; below zero it is ahead",
@@ -37,6 +37,7 @@ KINDS = {
 REPORTED = {"lag": "decisions", "deadline": "decisions", "score": "decisions", "levels": "decisions"}
 LINES = ("-", "--", "-.", ":")
 CURVES = 8
+ENOUGH = 20_000  # points of a curve; of more, each column of pixels has the least and the greatest
 MS = 1e6
 
 
@@ -135,7 +136,7 @@ def thinned(curve: Curve, span: int) -> tuple[Array, Array, Array]:
     times, values, picked = curve.columns()
     if len(times) <= ENOUGH:
         return times, values, picked
-    column = ((times - times[0]) * (COLUMNS // 4) / max(span, 1)).astype(int)
+    column = ((times - times[0]) * (COLUMNS) / max(span, 1)).astype(int)
     order = np.lexsort((values, column))  # NaN is last in its column
     finite = order[~np.isnan(values[order])]
     edge = np.flatnonzero(np.diff(column[finite], prepend=-1, append=-1))

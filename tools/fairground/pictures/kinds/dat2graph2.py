@@ -11,8 +11,9 @@ import numpy as np
 
 from ...base.option_values import parse_cpus
 from ...base.settings import UsageError
-from ..source import Array, Source, open_source as open_trace
-from ..style import COLUMNS, ENOUGH, OTHERS, WIDTH, Style, add_legend, finish_axis, new_figure, style, time_unit
+from ..pixels import Bars, Row, averaged, means
+from ..source import Source, open_source as open_trace
+from ..style import COLUMNS, OTHERS, WIDTH, Style, add_legend, finish_axis, new_figure, style, time_unit
 from . import opp
 from .opp import Speeds
 
@@ -103,54 +104,12 @@ class Tasks:
         return Patch(facecolor=colour, hatch=hatch, edgecolor="black", linewidth=0)
 
 
-def bars(start: Array, end: Array, low: Array, height: float) -> Array:
-    """The corners of rectangles."""
-    return np.stack([np.stack([x, y], axis=1) for x, y in (
-        (start, low), (end, low), (end, low + height), (start, low + height))], axis=1)
-
-
 def draw_labels(axis: Any, shown: list[tuple[float, float, float, str]], scale: float) -> None:
     """@shown: (length, middle, row, name) of bars, of which those with room for it get their name. @scale: inches."""
     for length, middle, row, name in shown:
         if length * scale > LETTER * len(name) + 0.06:
             axis.text(middle, row, name, ha="center", va="center", fontsize=5.5, clip_on=True,
                       bbox={"facecolor": "white", "pad": 0.6, "linewidth": 0, "alpha": 0.85})
-
-
-def draw_bars(axis: Any, tasks: Tasks, rows: Array, keys: Array, start: Array, end: Array) -> None:
-    """A bar for each run, those of one task as one shape with its name."""
-    from matplotlib.collections import PolyCollection
-
-    for number in np.unique(keys).tolist():
-        mine, key = keys == number, tasks.keys[number]
-        colour, hatch = tasks.style(key)
-        shapes = PolyCollection(bars(start[mine], end[mine], rows[mine] - BAR / 2, BAR), facecolor=colour,
-                                edgecolor="black", linewidth=0, hatch=hatch, gid=f"task {key}")
-        axis.add_collection(shapes, autolim=False)
-
-
-def mean_colours(rows: Array, colours: Array, x: Array, y: Array, nr_rows: int) -> Array:
-    """An image with a row for each of @nr_rows, in which each of COLUMNS pixels has the mean of its time's colours.
-    Run i is in rows[i], has the colour colours[i] and lasts from pixel x[i] to y[i]. Where nobody runs it is white."""
-    steps = np.zeros((nr_rows, COLUMNS + 2, 3))  # by how much a run changes each pixel, compared with the one before
-    for at, sign in ((x, 1), (y, -1)):
-        whole = np.floor(at).astype(int)
-        part = (at - whole)[:, None]
-        np.add.at(steps, (rows, whole), sign * (1 - part) * (colours - 1))
-        np.add.at(steps, (rows, whole + 1), sign * part * (colours - 1))
-    return np.clip(1 + np.cumsum(steps, axis=1)[:, :COLUMNS], 0, 1)
-
-
-def draw_means(axis: Any, tasks: Tasks, rows: Array, keys: Array, start: Array, end: Array, length: float,
-               nr_rows: int) -> None:
-    """An image instead of too many bars."""
-    from matplotlib.colors import to_rgb
-
-    colours = np.array([to_rgb(tasks.style(key).colour) for key in tasks.keys])[keys]
-    image = mean_colours(rows, colours, start / length * COLUMNS, end / length * COLUMNS, nr_rows)
-    for row in range(nr_rows):
-        axis.imshow(image[row:row + 1], extent=(0, length, row - BAR / 2, row + BAR / 2), aspect="auto",
-                    interpolation="antialiased", origin="lower")
 
 
 def draw_source(axis: Any, source: Source, tasks: Tasks, order: list[int], unit: float) -> None:
@@ -161,10 +120,9 @@ def draw_source(axis: Any, source: Source, tasks: Tasks, order: list[int], unit:
     known, numbers = np.unique(pids[shown], return_inverse=True)
     keys = np.array([tasks.keys.index(tasks.key(source, pid)) for pid in known.tolist()], int)[numbers]
     rows, start, end, length = row_of[cpus][shown], start[shown] / unit, end[shown] / unit, source.window.length / unit
-    if len(rows) > ENOUGH:
-        draw_means(axis, tasks, rows, keys, start, end, length, len(order))
-    else:
-        draw_bars(axis, tasks, rows, keys, start, end)
+    axis.add_artist(Bars([Row(row - BAR / 2, BAR, start[rows == row], end[rows == row], keys[rows == row])
+                          for row in range(len(order))],
+                         [tasks.style(key) for key in tasks.keys], [f"task {key}" for key in tasks.keys]))
     longest = np.argsort(start - end, kind="stable")[:LABELS].tolist()
     draw_labels(axis, [(end[i] - start[i], (start[i] + end[i]) / 2, rows[i], tasks.keys[keys[i]]) for i in longest],
                 0.8 * WIDTH / length)
@@ -179,7 +137,9 @@ def draw_frequencies(axis: Any, source: Speeds, order: list[int], unit: float, h
     for row, cpu in enumerate(order):
         if cpu not in source.speeds:
             continue
-        borders, mhz = source.steps(cpu)
+        times, mhz = source.steps(cpu)
+        borders = averaged(times, np.linspace(0, source.window.length, COLUMNS + 1))
+        mhz = means(times, mhz, borders)
         heights = row - BAR / 2 + BAR * np.append(mhz, mhz[-1]) / highest
         for colour, width, name in (("white", 2.4, "below"), ("black", 1.0, "MHz")):  # seen on bars and between them
             axis.step(borders / unit, heights, where="post", color=colour, linewidth=width, gid=f"{name} {cpu}")

@@ -16,6 +16,7 @@ from ...machine.image import DAMAGED, TraceError
 from ...trace.records import decoder
 from ...trace.timeline import SWITCH
 from ...trace.tracefile import TraceFile
+from ..pixels import Bars, Row
 from ..source import Array, Source, check_tasks, open_source as open_trace
 from ..style import Style, add_legend, finish_axis, new_figure, style, time_unit
 
@@ -26,7 +27,7 @@ KINDS = {
                ("hack.dat --max 0.02", "who woke whom in the first 20 ms")),
 }
 REPORTED = {"side": "traces"}
-ROWS, SHAPES, ARROWS = 24, 20_000, 400
+ROWS, ARROWS = 24, 400
 BLACK, RED = "black", "#d55e00"
 POLICY = re.compile(r"(?:Fairground|schedsim) \S+: (\S+);")
 
@@ -100,27 +101,19 @@ def few(source: Tasks, arguments: argparse.Namespace) -> str:
     return f"; the {ROWS} of {every} tasks that ran longest: --tasks chooses others" if every > ROWS else ""
 
 
-def bars(axis: Any, start: Array, end: Array, row: int, height: float, look: Style, **more: Any) -> None:
-    from matplotlib.collections import PolyCollection
-
-    low, high = row - height / 2, row + height / 2
-    corners = np.stack([np.stack([x, np.full(len(start), y)], axis=1)
-                        for x, y in ((start, low), (end, low), (end, high), (start, high))], axis=1)
-    axis.add_collection(PolyCollection(corners, facecolor=look.colour, hatch=look.hatch, edgecolor="black", linewidth=0,
-                                       **more), autolim=False)
+def rows(pids: list[int], of: Array, start: Array, end: Array, height: float) -> list[Row]:
+    """A row for each of @pids; interval i is that of the pid of[i]. The axis grows downwards."""
+    return [Row(nr + height / 2, -height, start[of == pid], end[of == pid], np.full((of == pid).sum(), nr))
+            for nr, pid in enumerate(pids)]
 
 
 def draw_source(axis: Any, source: Tasks, pids: list[int], looks: dict[str, Style], unit: float, title: str) -> None:
     _, run_pids, start, end = source.runs()
     wait_pids, wait_start, wait_end = source.waits()
-    if len(start) + len(wait_start) > SHAPES:
-        raise UsageError(f"{source.path}: {len(start)} runs and {len(wait_start)} waits cannot be told apart: choose "
-                         "with --range, or draw dat2graph2")
-    for row, pid in enumerate(pids):
-        mine, waits = run_pids == pid, wait_pids == pid
-        look = looks[key_of(source, pids, pid)]
-        bars(axis, wait_start[waits] / unit, wait_end[waits] / unit, row, 0.12, Style(look.colour, ""), alpha=0.6)
-        bars(axis, start[mine] / unit, end[mine] / unit, row, 0.66, look, gid=f"runs {pid}")
+    every = [looks[key_of(source, pids, pid)] for pid in pids]
+    axis.add_artist(Bars(rows(pids, wait_pids, wait_start / unit, wait_end / unit, 0.12),
+                         [Style(look.colour, "") for look in every], [f"waits {pid}" for pid in pids], alpha=0.6))
+    axis.add_artist(Bars(rows(pids, run_pids, start / unit, end / unit, 0.66), every, [f"runs {pid}" for pid in pids]))
     axis.set_yticks(range(len(pids)), [source.timeline.label(pid) for pid in pids], fontsize=7)
     axis.tick_params(axis="y", length=0)
     axis.set_ylim(len(pids) - 0.45, -0.55)

@@ -12,8 +12,9 @@ from ...base.errors import reading
 from ...machine.image import DAMAGED, TraceError
 from ...trace.records import decoder
 from ...trace.tracefile import TraceFile
-from ..source import Array, Source, occupied, open_source as open_trace
-from ..style import COLOURS, add_legend, finish_axis, new_figure, time_unit
+from ..pixels import Level, Steps, averaged, means
+from ..source import Array, Source, open_source as open_trace
+from ..style import COLOURS, COLUMNS, add_legend, finish_axis, new_figure, time_unit
 
 KINDS = {
     "opp": ("the frequency of each CPU, and how busy it was",
@@ -21,6 +22,8 @@ KINDS = {
 }
 EVENT = "cpu_frequency"
 CURVES = 12
+GREY = "#d0d0d0"
+SMOOTH = 101  # columns of pixels
 
 
 @dataclass
@@ -62,10 +65,16 @@ def open_source(path: str, arguments: argparse.Namespace) -> Speeds:
     return Speeds(source.path, source.timeline, source.window, dict(sorted(found.items())))
 
 
-def busy(source: Source, cpu: int, borders: Array) -> Array:
-    """What part of the time between each two of @borders @cpu was busy."""
-    cpus, _, start, end = source.runs()
-    return occupied(start[cpus == cpu], end[cpus == cpu], borders)
+def busy(source: Source, cpus: list[int]) -> tuple[Array, Array]:
+    """(times, what part of @cpus is busy between each two of them)."""
+    of, _, start, end = source.runs()
+    mine = np.isin(of, cpus)
+    times = np.concatenate([[0, source.window.length], start[mine], end[mine]])
+    steps = np.repeat([0, 1, -1], [2, mine.sum(), mine.sum()])
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    changes = np.flatnonzero(np.diff(times, append=times[-1] + 1))  # of the changes at one moment only the last
+    return times[changes], np.cumsum(steps[order])[changes][:-1] / len(cpus)
 
 
 def alike(source: Speeds) -> list[list[int]]:
@@ -74,6 +83,27 @@ def alike(source: Speeds) -> list[list[int]]:
     for cpu, rows in source.speeds.items():
         groups.setdefault(tuple(rows), []).append(cpu)
     return list(groups.values())
+
+
+def smooth(values: Array) -> Array:
+    """The means of @values over SMOOTH of them, the middle ones counting most, so that a period makes no beat."""
+    window = np.bartlett(SMOOTH + 2)[1:-1]
+    return np.convolve(values, window, "same") / np.convolve(np.ones(len(values)), window, "same")
+
+
+def draw_busy(axis: Any, source: Speeds, cpus: list[int], unit: float) -> None:
+    """Behind the frequencies of @axis, on an axis of its own at the right, what part of @cpus is busy."""
+    own = axis.twinx()
+    times, part = busy(source, cpus)
+    own.add_artist(Steps(times / unit, [Level(f"busy {cpus[0]}", np.zeros(len(part)), 100 * part,
+                                              {"facecolor": GREY})]))
+    borders = np.linspace(0, source.window.length, COLUMNS + 1)
+    own.plot((borders[1:] + borders[:-1]) / 2 / unit, 100 * smooth(means(times, part, borders)), color="#808080",
+             linewidth=0.8, gid=f"mean {cpus[0]}")
+    own.set(ylim=(0, 112), yticks=(0, 50, 100), ylabel="busy, %")
+    own.spines["top"].set_visible(False)
+    own.set_zorder(axis.get_zorder() - 1)
+    axis.patch.set_visible(False)
 
 
 def draw(sources: Sequence[Speeds], _: argparse.Namespace, header: Sequence[str]) -> Any:
@@ -87,20 +117,18 @@ def draw(sources: Sequence[Speeds], _: argparse.Namespace, header: Sequence[str]
     unit, name = time_unit(length)
     for axis, (source, cpus) in zip(axes, panels):
         times, mhz = source.steps(cpus[0])
-        borders = np.linspace(0, source.window.length, 121)
-        use = np.mean([busy(source, cpu, borders) for cpu in cpus], axis=0) * mhz.max()
-        axis.stairs(use, borders / unit, fill=True, facecolor="#d0d0d0", edgecolor="#9a9a9a", hatch="....",
-                    linewidth=0)
-        axis.step(times / unit, np.append(mhz, mhz[-1]), where="post", color=COLOURS[0], linewidth=1.3,
+        borders = averaged(times, np.linspace(0, source.window.length, COLUMNS + 1))
+        shown = means(times, mhz, borders)
+        draw_busy(axis, source, cpus, unit)
+        axis.step(borders / unit, np.append(shown, shown[-1]), where="post", color=COLOURS[0], linewidth=1.3,
                   gid=f"MHz {cpus[0]}")
         axis.set(ylim=(0, mhz.max() * 1.12), ylabel="MHz")
         many = ", ".join(map(str, cpus))
         finish_axis(axis, f"{source.name}: CPU{'s' * (len(cpus) > 1)} {many}")
     axes[-1].set_xlim(0, length / unit)
-    axes[-1].set_xlabel(f"time, {name}   (dotted area: how busy, of the full height; means of "
-                        f"{length / 120 / unit:.3g} {name})")
-    add_legend(axes[0], [(Line2D([], [], color=COLOURS[0]), "frequency"),
-                         (Patch(facecolor="#d0d0d0", edgecolor="#9a9a9a", hatch="....", linewidth=0), "busy")])
+    axes[-1].set_xlabel(f"time, {name}")
+    add_legend(axes[0], [(Line2D([], [], color=COLOURS[0]), "frequency"), (Patch(facecolor=GREY), "busy"),
+                         (Line2D([], [], color="#808080", linewidth=0.8), "its mean")], aside=1.08)
     return figure
 
 

@@ -13,14 +13,15 @@ from ...base.option_values import U32, whole
 from ...decisions.quota_decisions import NO_QUOTA, SHAPES, PoolDecision
 from ...machine.image import TraceError
 from ..decided import HOW, Decided, open_decided
-from ..style import COLOURS, add_legend, finish_axis, new_figure, time_unit
+from ..pixels import Bars, Level, Row, Steps
+from ..style import COLOURS, Style, add_legend, finish_axis, new_figure, time_unit
 
 KINDS = {
     "quota": ("the pool of a group with a quota, and where it is throttled, from decisions",
               ("run.json --group 1", "the pool of one group")),
 }
 REPORTED = {"quota": "decisions"}
-POOL, RED = COLOURS[0], COLOURS[5]
+POOL, RED = COLOURS[4], COLOURS[5]
 
 
 @dataclass
@@ -97,10 +98,9 @@ def open_source(path: str, arguments: argparse.Namespace) -> Decided:
 def draw_pool(axis: Any, source: Decided, unit: float) -> None:
     group = source.data
     times, levels = np.array(group.levels, float).T
-    x = (np.append(times, source.end) - source.start) / unit
-    levels = np.append(levels, levels[-1]) / 1e6
-    axis.fill_between(x, 0, levels, step="post", facecolor=POOL, alpha=0.25, linewidth=0)
-    axis.step(x, levels, where="post", color=POOL, linewidth=0.9, gid="pool")
+    levels /= 1e6
+    axis.add_artist(Steps((np.append(times, source.end) - source.start) / unit, [
+        Level("pool", np.zeros(len(levels)), levels, {"facecolor": POOL})]))
     borders = [*(limit[0] for limit in group.limits[1:]), source.end]
     for (start, quota, most), end in zip(group.limits, borders):
         span = (start - source.start) / unit, (end - source.start) / unit
@@ -113,10 +113,12 @@ def draw_pool(axis: Any, source: Decided, unit: float) -> None:
 
 
 def draw_throttled(axis: Any, source: Decided, unit: float) -> None:
-    for cpu, start, end in source.data.throttled:
-        axis.broken_barh([((start - source.start) / unit, (end - start) / unit)], (cpu - 0.4, 0.8), facecolor=RED,
-                         edgecolor="black", hatch="////", linewidth=0.3, alpha=0.8)
     cpus = source.file.provenance.cpus
+    of, start, end = np.array(source.data.throttled, float).reshape(-1, 3).T
+    start, end = (start - source.start) / unit, (end - source.start) / unit
+    axis.add_artist(Bars([Row(cpu - 0.4, 0.8, start[of == cpu], end[of == cpu], np.full((of == cpu).sum(), cpu))
+                          for cpu in range(cpus)], [Style(RED, "")] * cpus,
+                         [f"throttled {cpu}" for cpu in range(cpus)]))
     every = max(1, cpus // 16)
     axis.set_yticks(range(0, cpus, every), [str(cpu) for cpu in range(0, cpus, every)])
     axis.set_ylim(-0.6, cpus - 0.4)
@@ -137,10 +139,10 @@ def draw(sources: Sequence[Decided], _: argparse.Namespace, header: Sequence[str
         draw_throttled(axes[2 * nr + 1], source, unit)
     axes[-1].set_xlim(0, length / unit)
     axes[-1].set_xlabel(f"time, {name}")
-    add_legend(axes[0], [(Line2D([], [], color=POOL), "runtime in\nthe pool"),
+    add_legend(axes[0], [(Patch(facecolor=POOL), "runtime in\nthe pool"),
                          (Line2D([], [], color="black", linestyle="--"), "quota"),
                          (Line2D([], [], color="black", linestyle=":"), "quota and burst"),
-                         (Patch(facecolor=RED, edgecolor="black", hatch="////", linewidth=0.3), "throttled")])
+                         (Patch(facecolor=RED), "throttled")])
     return figure
 
 

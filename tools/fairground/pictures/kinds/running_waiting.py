@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How many tasks run and how many wait, as schedgraph's tool of this name draws it.
 
-Green is the number of tasks that run, red that of all that could run, the dotted line the number of CPUs. Where red
-shows, somebody waits. Above the line that cannot be helped; below it, a CPU idles meanwhile: the scheduler does not
+The height of green is the number of tasks that run, that of red above it how many wait, the dotted line the number of
+CPUs. Above the line that cannot be helped; below it, a CPU idles meanwhile: the scheduler does not
 conserve work, unless affinities forbid the idle CPU.
 """
 
@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..pixels import Level, Steps
 from ..source import Array, Source, open_source as open_source
-from ..style import COLUMNS, ENOUGH, add_legend, finish_axis, new_figure, time_unit
+from ..style import add_legend, finish_axis, new_figure, time_unit
 
 KINDS = {
     "running_waiting": ("how many tasks ran and waited; red below the dotted line: a CPU idled meanwhile",
                         ("cfs.dat eevdf.dat -o both.pdf", "two runs above each other")),
 }
 REPORTED = {"running_waiting": "trace"}
-GREEN, RED = "#009e73", "#d55e00"
+GREEN, RED = "#66c5ab", "#e69e66"
 
 
 class Counts(NamedTuple):
@@ -52,55 +53,36 @@ def counts(source: Source) -> Counts:
     return Counts(times[changes], np.cumsum(runs[order])[changes][:-1], np.cumsum(waits[order])[changes][:-1])
 
 
-def means(found: Counts, values: Array, borders: Array) -> Array:
-    """The mean of @values between each two of @borders."""
-    areas = np.concatenate([[0.0], np.cumsum(values * np.diff(found.times))])
-    return np.diff(np.interp(borders, found.times, areas)) / np.diff(borders)
-
-
 def suffix(_: argparse.Namespace) -> str:
     return "_rw"
 
 
 def draw_source(axis: Any, source: Source, unit: float) -> None:
     found, cpus = counts(source), source.timeline.cpus
-    times, columns = found.times, (found.running, found.waiting, found.wasted(cpus))
-    title = source.name
-    if len(times) > ENOUGH:
-        times = np.linspace(0, source.window.length, COLUMNS + 1)
-        columns = means(found, found.running, times), means(found, found.waiting, times), means(
-            found, columns[2], times)
-        title += f" (means over {source.window.length / COLUMNS / 1e3:.0f} µs)"
-    running, waiting, wasted = (np.append(values, values[-1:]) for values in columns)
-    x = times / unit
-    axis.fill_between(x, running, running + waiting, step="post", facecolor=RED, alpha=0.35, linewidth=0)
-    axis.fill_between(x, running, running + wasted, step="post", facecolor="none", edgecolor="black", hatch="//////",
-                      linewidth=0)
-    width = 1.2 if columns[0] is found.running else 0.4
-    axis.step(x, running + waiting, where="post", color=RED, linewidth=width, gid="runnable")
-    axis.fill_between(x, 0, running, step="post", facecolor=GREEN, alpha=0.30, linewidth=0)
-    axis.step(x, running, where="post", color=GREEN, linewidth=width, gid="running")
+    runnable, nobody = found.running + found.waiting, np.zeros(len(found.running))
+    axis.add_artist(Steps(found.times / unit, [
+        Level("runnable", nobody, runnable, {"facecolor": RED}),
+        Level("wasted", found.running, found.running + found.wasted(cpus),
+              {"facecolor": "none", "edgecolor": "black", "hatch": "//////"}),
+        Level("running", nobody, found.running, {"facecolor": GREEN})]))
     axis.axhline(cpus, color="black", linestyle=":", linewidth=1.2)
-    axis.set_ylim(0, max(cpus, (running + waiting).max()) * 1.08)
+    axis.set_ylim(0, max(cpus, runnable.max()) * 1.08)
     axis.set_ylabel("tasks")
-    finish_axis(axis, title)
+    finish_axis(axis, source.name)
 
 
 def legend() -> list[tuple[Any, str]]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    return [(Line2D([], [], color=GREEN), "running"), (Line2D([], [], color=RED), "running or\nwaiting"),
-            (Patch(facecolor="#eeb78c", edgecolor="black", hatch="//////", linewidth=0), "waiting while\na CPU idles"),
+    return [(Patch(facecolor=GREEN), "running"), (Patch(facecolor=RED), "waiting"),
+            (Patch(facecolor=RED, edgecolor="black", hatch="//////", linewidth=0), "waiting while\na CPU idles"),
             (Line2D([], [], color="black", linestyle=":"), "CPUs")]
 
 
 def draw(sources: Sequence[Source], _: argparse.Namespace, header: Sequence[str]) -> Any:
     """The picture: a panel for each of @sources, on one axis of time."""
-    import matplotlib
-
     figure, axes = new_figure(len(sources), 2.2 if len(sources) > 1 else 3.2, header, sharex=True)
-    matplotlib.rcParams["path.simplify"] = False  # corners of steps stay where they are
     length = max(source.window.length for source in sources)
     unit, name = time_unit(length)
     for axis, source in zip(axes, sources):
@@ -119,7 +101,7 @@ def report(source: Source, _: argparse.Namespace) -> str:
     lines = [
         f"{source.name}: {source.window.length / 1e6:.3f} ms, {cpus} CPUs",
         f"  running, the green area       {found.integral(found.running) / 1e6:14.6f} task ms",
-        f"  waiting, red minus green      {found.integral(found.waiting) / 1e6:14.6f} task ms",
+        f"  waiting, the red area         {found.integral(found.waiting) / 1e6:14.6f} task ms",
         f"  waiting while a CPU idles     {found.integral(wasted) / 1e6:14.6f} task ms, in {below / 1e6:.6f} ms of "
         "time",
     ]
