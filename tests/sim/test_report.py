@@ -14,7 +14,7 @@ from collections import Counter
 
 import pytest
 
-from tests.sim.conftest import BUILD, ROOT, browse
+from tests.sim.conftest import BUILD, ROOT, browse, simulated
 from tests.sim.test_curves import QUOTA, THREE, decide
 
 from fairground import __main__
@@ -182,6 +182,22 @@ def test_mouse_and_keys_zoom(seen):
     assert seen["afterDrag"] == seen["clicked"]  # a movement is no click
     assert closer[-1] - closer[0] < length / 4 + 1 and aside[0] != closer[0]
     assert len({seen[name]["pixels"] for name in ("whole", "dragged", "closer", "aside", "pale")}) == 5
+
+
+def test_what_is_narrower_than_a_pixel_has_its_share_of_it(tmp_path):
+    """An hour in which CPUs are busy for 2.6 % of the time: at five zooms no thousandth is missing or too much."""
+    if not BROWSER or not shutil.which("node") or not os.path.exists(f"{BUILD}/viewer.html"):
+        pytest.skip("chromium, node or the viewer is not here: sh tools/setup.sh, make page")
+    simulated("--trace", tmp_path / "hour.dat", "--cpus", "2", "--time", "3600s",
+              "periodic:n=2,run=100ms,period=10s,policy=normal", "bursts:n=1,run=1s,sleep=30s")
+    assert __main__.main(["--build", BUILD, "report", str(tmp_path / "out.html"), str(tmp_path / "hour.dat")]) == 0
+    seen, runs = browse("pixels", tmp_path / "out.html", tmp_path), spans(tmp_path / "hour.dat")
+    assert len(seen["zooms"]) == 5 and seen["zooms"][4]["length"] < seen["zooms"][0]["length"] / 50
+    for zoom in seen["zooms"]:
+        start, end = zoom["from"] * 1e6, (zoom["from"] + zoom["length"]) * 1e6
+        for cpu, part in enumerate(zoom["parts"]):
+            busy = sum(max(0, min(to, end) - max(since, start)) for _, since, to in runs[cpu])
+            assert part == pytest.approx(busy / (end - start), abs=1e-3), (zoom, cpu)
 
 
 def test_a_search_finds_the_next_decision_about_a_task(seen):

@@ -26,48 +26,78 @@ export function within(runs: Run[], from: number, to: number): {from: number, to
   return {from: start, to: start + size};
 }
 
-function drawLane(canvas: HTMLCanvasElement, run: Run, view: View) {
-  const ratio = devicePixelRatio || 1, width = canvas.clientWidth, lane = laneHeight(run), height = Math.ceil(run.cpus * lane);
-  const g = canvas.getContext('2d')!, x = (time: number) => where(run, time, view) * width;
-  const gap = lane > 8 ? 2 : 0, sought = view.sought.toLowerCase();
-  canvas.width = width * ratio;
-  canvas.height = height * ratio;
-  canvas.style.height = `${height}px`;
-  g.scale(ratio, ratio);
-  g.font = '11px system-ui';
-  g.textBaseline = 'middle';
-  const drawn = new Array(run.cpus).fill(-1);
-  for (const span of run.spans) {
-    const from = Math.max(x(span.from), 0), to = Math.min(x(span.to), width), y = span.cpu * lane;
-    if (to < drawn[span.cpu] + 0.25 || from > width)
-      continue;   // it would lie behind the pixel before, or outside
-    drawn[span.cpu] = to;
-    const text = label(run, span.pid);
-    g.globalAlpha = text.toLowerCase().includes(sought) ? 1 : 0.15;
-    g.fillStyle = colour(span.pid);
-    g.fillRect(from, y + gap, Math.max(to - from - 0.5, 0.5), lane - 2 * gap);
-    if (lane >= 12 && to - from > 30 && to - from > g.measureText(text).width + 8) {
-      g.fillStyle = '#fff';
-      g.fillText(text, from + 4, y + lane / 2);
+/** A bar of @pid from pixel @from to @to, up to the part @high of the row's height. */
+export type Bar = {pid: number, from: number, to: number, high: number};
+
+/** How the spans of one row are drawn that go from pixel @from to @to, in order. A column of pixels in which several begin
+ *  or end, or one that is narrower than a pixel, is divided from below by time; all others have their exact ends. So the
+ *  area of each colour is its time. In a column the higher bars come first, and the others lie on them. */
+export function inPixels(spans: {pid: number, from: number, to: number}[], width: number): Bar[] {
+  const users = new Uint8Array(Math.ceil(width) + 1), shares = new Map<number, Map<number, number>>(), bars: Bar[] = [];
+  const cut = spans.map(({pid, from, to}) => ({pid, from: Math.max(from, 0), to: Math.min(to, width)})).filter(({from, to}) => from < to);
+  const add = (column: number, pid: number, time: number) => {
+    const own = shares.get(column) ?? new Map<number, number>();
+    own.set(pid, (own.get(pid) ?? 0) + time);
+    shares.set(column, own);
+  };
+  for (const {from, to} of cut) {
+    const first = Math.floor(from), last = Math.ceil(to) - 1, more = to - from < 1 ? 2 : 1;
+    users[first] = Math.min(users[first] + more, 2);
+    if (last > first)
+      users[last] = Math.min(users[last] + more, 2);
+  }
+  for (const span of cut) {
+    const first = Math.floor(span.from), last = Math.ceil(span.to) - 1, left = users[first] > 1, right = users[last] > 1;
+    if (left)
+      add(first, span.pid, Math.min(span.to, first + 1) - span.from);
+    if (right && last > first)
+      add(last, span.pid, span.to - last);
+    const from = left ? first + 1 : span.from, to = right ? last : span.to;
+    if (from < to)
+      bars.push({pid: span.pid, from, to, high: 1});
+  }
+  for (const [column, own] of shares) {
+    let high = [...own.values()].reduce((a, b) => a + b);
+    for (const [pid, part] of [...own].reverse()) {
+      bars.push({pid, from: column, to: column + 1, high});
+      high -= part;
     }
   }
+  return bars;
 }
 
-// Where CPUs idled while tasks waited. What would lie on one pixel is one mark.
+function drawLane(canvas: HTMLCanvasElement, run: Run, view: View) {
+  const ratio = devicePixelRatio || 1, width = Math.round(canvas.clientWidth * ratio), lane = laneHeight(run) * ratio;
+  const g = canvas.getContext('2d')!, x = (time: number) => where(run, time, view) * width;
+  const gap = lane > 8 * ratio ? 2 * ratio : 0, bar = lane - 2 * gap, sought = view.sought.toLowerCase();
+  canvas.width = width;
+  canvas.height = Math.ceil(run.cpus * lane);
+  canvas.style.height = `${Math.ceil(run.cpus * laneHeight(run))}px`;
+  g.font = `${11 * ratio}px system-ui`;
+  g.textBaseline = 'middle';
+  spansOfCpus(run).forEach((spans, cpu) => {
+    const bottom = (cpu + 1) * lane - gap;
+    for (const {pid, from, to, high} of inPixels(spans.map((span) => ({pid: span.pid, from: x(span.from), to: x(span.to)})), width)) {
+      const text = label(run, pid);
+      g.globalAlpha = text.toLowerCase().includes(sought) ? 1 : 0.15;
+      g.fillStyle = colour(pid);
+      g.clearRect(from, bottom - high * bar, to - from, high * bar);   // of the bars behind a pale one nothing is seen
+      g.fillRect(from, bottom - high * bar, to - from, high * bar);
+      if (lane >= 12 * ratio && to - from > 30 * ratio && to - from > g.measureText(text).width + 8 * ratio) {
+        g.fillStyle = '#fff';
+        g.fillText(text, from + 4 * ratio, bottom - bar / 2);
+      }
+    }
+  });
+}
+
+// Where CPUs idled while tasks waited, by the same rule: of a pixel its share of the line's height.
 function wasteLine(run: Run, view: View) {
-  const marks: {from: number, to: number}[] = [], pixel = (view.to - view.from) / 1000;
-  let sum = 0;
-  for (const {from, to, nr} of run.waste) {
-    const last = marks[marks.length - 1];
-    sum += (to - from) * nr;
-    if (last && from < last.to + pixel)
-      last.to = Math.max(to, last.to);
-    else
-      marks.push({from, to});
-  }
-  const text = `${TEXT.wasted} ${ms(sum)} ms`;
-  return el('div', {className: 'waste', role: 'img', ariaLabel: text, title: text}, ...marks.map(({from, to}) =>
-    el('i', {style: `left:${100 * where(run, from, view)}%;width:${100 * (to - from) / (view.to - view.from)}%`})));
+  const columns = $('lanes').clientWidth || 1000;
+  const marks = inPixels(run.waste.map(({from, to}) => ({pid: 0, from: where(run, from, view) * columns, to: where(run, to, view) * columns})), columns);
+  const text = `${TEXT.wasted} ${ms(run.waste.reduce((sum, {from, to, nr}) => sum + (to - from) * nr, 0))} ms`;
+  return el('div', {className: 'waste', role: 'img', ariaLabel: text, title: text}, ...marks.map(({from, to, high}) =>
+    el('i', {style: `left:${100 * from / columns}%;width:${100 * (to - from) / columns}%;height:${100 * high}%`})));
 }
 
 // The spans of each CPU, in order of time, for who is under the mouse.
