@@ -35,6 +35,23 @@ def test_first_run_and_steps(seen):
     assert "because" in seen["rule"] and seen["rows"] >= 1 and seen["drawn"] > 6
 
 
+def test_tasks_have_rows_and_the_longest_wait_is_named(seen, tmp_path):
+    for sched, worst, (left, width, top) in zip(("cfs", "eevdf"), seen["worst"], seen["frames"], strict=True):
+        result = result_of(tmp_path, "--sched", sched, "--time", "100ms", "hogs:n=2", "bursts:run=2ms,sleep=10ms")
+        tasks = result["tasks"]
+        longest = max(task["wait_ns"]["max"] for task in tasks)
+        names = [task["name"] for task in tasks if task["wait_ns"]["max"] == longest]
+        name, pid, told = re.fullmatch(r"longest wait: (\w+) (\d), ([\d.]+) ms", worst).groups()
+        assert name in names and told == f"{longest / 1e6:.3f}" and top == 24 * (int(pid) - 1)
+        assert width == pytest.approx(longest / 1e6, abs=0.001) and 0 <= left <= 100 - width  # of 100 ms
+    assert seen["byTask"][:2] == ["By CPU", [72, 72]] and "red while it waits" in seen["byTask"][2]
+    assert seen["byCpu"] == ["By task", [24, 24], 0]
+
+
+def test_decisions_are_played_until_one_says_stop(seen):
+    assert int(seen["paused"].split(" / ")[0]) in (4, 5) and seen["stays"] == seen["paused"]
+
+
 def test_page_tells_the_shares_of_the_program(seen, tmp_path):
     subprocess.run([f"{BUILD}/schedsim", "--sched", "cfs", "--time", "100ms", "--json", tmp_path / "r.json", "hogs:n=2",
                     "bursts:run=2ms,sleep=10ms"], check=True, capture_output=True)

@@ -15,6 +15,23 @@ await tab.waitForSelector('canvas');
 seen.lanes = await lanes(tab);
 seen.shares = await text(tab, '#shares');
 seen.first = await text(tab, '#rule');
+const heights = () => tab.$$eval('#lanes canvas', (all) => all.map((canvas) => canvas.clientHeight));
+seen.worst = await tab.$$eval('.worst-said', (all) => all.map((each) => each.textContent));
+seen.frames = await tab.$$eval('.worst', (all) => all.map((each) => [parseFloat(each.style.left), parseFloat(each.style.width), parseFloat(each.style.top)]));
+seen.byTask = [await text(tab, '#rows'), await heights(), await text(tab, '#under')];
+await tab.click('#rows');
+seen.byCpu = [await text(tab, '#rows'), await heights(), (await tab.$$('.worst')).length];
+await tab.click('#rows');
+await tab.click('#play');
+await tab.waitForFunction(() => document.getElementById('where').textContent.startsWith('4 /'));
+await tab.click('#play');
+seen.paused = await text(tab, '#where');
+await new Promise((done) => setTimeout(done, 1000));
+seen.stays = await text(tab, '#where');
+await tab.evaluate(() => {
+  document.getElementById('slider').value = 0;
+  document.getElementById('slider').dispatchEvent(new Event('input'));
+});
 await tab.focus('#next');
 for (let i = 0; i < 60; i++)
   await tab.keyboard.press('ArrowRight');

@@ -10,6 +10,8 @@ const seen = {zooms: []};
 const {open, picture, close} = await launch(modules, page, directory, seen);
 const tab = await open('', 1280), frame = await (await tab.waitForSelector('#viewer-frame')).contentFrame();
 await frame.waitForFunction(() => document.querySelector('#lanes canvas'));
+if (await frame.$eval('#rows', (button) => button.textContent === 'By CPU'))
+  await frame.click('#rows');
 await frame.focus('#next');
 
 // The part of time that is shown, in ms, from two round times below; of each CPU the sum of what its pixels are coloured.

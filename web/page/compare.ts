@@ -2,7 +2,7 @@
 // Two recorded runs beside each other: where do they begin to differ?
 
 import {inWords} from './decision';
-import {label, spansOfCpus} from './lanes';
+import {label, rowsOf} from './rows';
 import {makeLook} from './look';
 import {Run, firstDifference} from './model';
 import {TEXT} from './strings';
@@ -13,7 +13,7 @@ import {$, el, ms} from './ui';
 function firstSwitch(a: Run, b: Run): {cpu: number, a: {time: number, pid: number}, b: {time: number, pid: number}} | null {
   let found: ReturnType<typeof firstSwitch> = null;
   for (let cpu = 0; cpu < Math.min(a.cpus, b.cpus); cpu++) {
-    const [one, two] = [spansOfCpus(a)[cpu], spansOfCpus(b)[cpu]];
+    const [one, two] = [rowsOf(a, 'cpu')[cpu].pieces, rowsOf(b, 'cpu')[cpu].pieces];
     const at = one.findIndex((span, i) => two[i] && label(a, span.pid) !== label(b, two[i].pid));
     if (at >= 0 && (!found || one[at].from < found.a.time))
       found = {cpu, a: {time: one[at].from, pid: one[at].pid}, b: {time: two[at].from, pid: two[at].pid}};

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The timelines: a row for each CPU of each run, all on one axis of time. The moment shown is a line above them, so that
+// The timelines: a row for each CPU or task of each run (rows.ts), all on one axis of time. The moment shown is a line above them, so that
 // going from one decision to the next draws nothing anew.
 
-import {Run, Span} from './model';
+import {Run} from './model';
+import {By, inWords, label, longestWait, rowsOf} from './rows';
 import {TEXT} from './strings';
 import {$, colour, cpusInWords, el, ms} from './ui';
 
-const LANE = 24, HIGHEST = 768;   // pixels: of a CPU, of all of them
+const LANE = 24, HIGHEST = 768;   // pixels: of a row, of all of them
 const LEAST = 1000, DRAG = 6;     // ns that are drawn at least; pixels from which on a movement is no click
 
-/** What part of time is drawn, in ns since the begin of each run, and which tasks are sought. */
-export type View = {from: number, to: number, sought: string};
+/** What part of time is drawn, in ns since the begin of each run, which tasks are sought, and what the rows are. */
+export type View = {from: number, to: number, sought: string, by: By};
 /** What the timelines tell: a click on a moment or, with no time, on a name; a part of time; what is under the mouse. */
 export type Told = {pick(index: number, time?: number): void, zoom(from: number, to: number): void, under(text: string): void};
 
 export const longest = (runs: Run[]) => Math.max(LEAST, ...runs.map((run) => run.end - run.begin));
-export const label = (run: Run, pid: number) => `${run.names.get(pid) ?? ''} ${pid}`.trim();
-const laneHeight = (run: Run) => Math.min(LANE, HIGHEST / run.cpus);
+const laneHeight = (run: Run, by: By) => Math.min(LANE, HIGHEST / rowsOf(run, by).length);
 const where = (run: Run, time: number, view: View) => (time - run.begin - view.from) / (view.to - view.from);
 const isIn = (part: number) => part >= 0 && part <= 1;
 
@@ -67,28 +67,53 @@ export function inPixels(spans: {pid: number, from: number, to: number}[], width
 }
 
 function drawLane(canvas: HTMLCanvasElement, run: Run, view: View) {
-  const ratio = devicePixelRatio || 1, width = Math.round(canvas.clientWidth * ratio), lane = laneHeight(run) * ratio;
-  const g = canvas.getContext('2d')!, x = (time: number) => where(run, time, view) * width;
+  const ratio = devicePixelRatio || 1, width = Math.round(canvas.clientWidth * ratio), rows = rowsOf(run, view.by), lane = laneHeight(run, view.by) * ratio;
+  const g = canvas.getContext('2d')!, style = getComputedStyle(document.documentElement), x = (time: number) => where(run, time, view) * width;
   const gap = lane > 8 * ratio ? 2 * ratio : 0, bar = lane - 2 * gap, sought = view.sought.toLowerCase();
   canvas.width = width;
-  canvas.height = Math.ceil(run.cpus * lane);
-  canvas.style.height = `${Math.ceil(run.cpus * laneHeight(run))}px`;
+  canvas.height = Math.ceil(rows.length * lane);
+  canvas.style.height = `${Math.ceil(rows.length * laneHeight(run, view.by))}px`;
   g.font = `${11 * ratio}px system-ui`;
   g.textBaseline = 'middle';
-  spansOfCpus(run).forEach((spans, cpu) => {
-    const bottom = (cpu + 1) * lane - gap;
-    for (const {pid, from, to, high} of inPixels(spans.map((span) => ({pid: span.pid, from: x(span.from), to: x(span.to)})), width)) {
-      const text = label(run, pid);
-      g.globalAlpha = text.toLowerCase().includes(sought) ? 1 : 0.15;
-      g.fillStyle = colour(pid);
+  rows.forEach(({name, pieces}, row) => {
+    const bottom = (row + 1) * lane - gap;
+    // A wait is the bar of the task with the number below zero.
+    for (const {pid: number, from, to, high} of inPixels(pieces.map((piece) => ({pid: piece.waits ? -piece.pid : piece.pid, from: x(piece.from), to: x(piece.to)})), width)) {
+      const waits = number < 0, pid = Math.abs(number), text = label(run, pid);
+      g.globalAlpha = (text.toLowerCase().includes(sought) ? 1 : 0.15) * (waits ? 0.35 : 1);
+      g.fillStyle = waits ? style.getPropertyValue('--bad') : colour(pid);
       g.clearRect(from, bottom - high * bar, to - from, high * bar);   // of the bars behind a pale one nothing is seen
       g.fillRect(from, bottom - high * bar, to - from, high * bar);
-      if (lane >= 12 * ratio && to - from > 30 * ratio && to - from > g.measureText(text).width + 8 * ratio) {
+      if (view.by === 'cpu' && lane >= 12 * ratio && to - from > 30 * ratio && to - from > g.measureText(text).width + 8 * ratio) {
         g.fillStyle = '#fff';
         g.fillText(text, from + 4 * ratio, bottom - bar / 2);
       }
     }
+    if (view.by === 'task' && lane >= 12 * ratio) {
+      g.globalAlpha = 1;
+      g.lineWidth = 3 * ratio;
+      g.strokeStyle = style.getPropertyValue('--card');
+      g.fillStyle = style.getPropertyValue('--fg');
+      g.strokeText(name, 4 * ratio, bottom - bar / 2);
+      g.fillText(name, 4 * ratio, bottom - bar / 2);
+    }
   });
+}
+
+/** The longest wait of @run in words; '' if there is none. */
+function worstInWords(run: Run): string {
+  const wait = longestWait(run);
+  return wait ? `${TEXT.longestWait} ${label(run, wait.pid)}, ${ms(wait.to - wait.from)} ms` : '';
+}
+
+// A frame around the longest wait, if it is drawn and the rows are tasks.
+function worstFrame(run: Run, view: View) {
+  const wait = longestWait(run), row = wait ? [...run.names.keys()].indexOf(wait.pid) : -1;
+  if (!wait || view.by !== 'task' || row < 0)
+    return [];
+  const from = Math.max(where(run, wait.from, view), 0), to = Math.min(where(run, wait.to, view), 1), lane = laneHeight(run, view.by);
+  return from < to ? [el('div', {className: 'worst', title: worstInWords(run),
+    style: `left:${100 * from}%;width:${100 * (to - from)}%;top:${row * lane}px;height:${lane}px`})] : [];
 }
 
 // Where CPUs idled while tasks waited, by the same rule: of a pixel its share of the line's height.
@@ -98,36 +123,6 @@ function wasteLine(run: Run, view: View) {
   const text = `${TEXT.wasted} ${ms(run.waste.reduce((sum, {from, to, nr}) => sum + (to - from) * nr, 0))} ms`;
   return el('div', {className: 'waste', role: 'img', ariaLabel: text, title: text}, ...marks.map(({from, to, high}) =>
     el('i', {style: `left:${100 * from / columns}%;width:${100 * (to - from) / columns}%;height:${100 * high}%`})));
-}
-
-// The spans of each CPU, in order of time, for who is under the mouse.
-const byCpu = new WeakMap<Run, Span[][]>();
-export function spansOfCpus(run: Run): Span[][] {
-  let found = byCpu.get(run);
-  if (!found) {
-    found = Array.from({length: run.cpus}, () => [] as Span[]);
-    for (const span of run.spans)
-      found[span.cpu]?.push(span);
-    found.forEach((spans) => spans.sort((a, b) => a.from - b.from));
-    byCpu.set(run, found);
-  }
-  return found;
-}
-
-/** What happens on @cpu of @run at @time, in words. */
-function inWords(run: Run, cpu: number, time: number): string {
-  const spans = spansOfCpus(run)[cpu] ?? [];
-  let low = 0, high = spans.length;
-  while (low < high) {   // the first span that begins after @time
-    const middle = (low + high) >> 1;
-    if (spans[middle].from > time)
-      high = middle;
-    else
-      low = middle + 1;
-  }
-  const span = spans[low - 1], runs = span && time < span.to;
-  return `${run.name}, CPU ${cpu}, ${ms(time - run.begin)} ms: ` + (runs ? `${label(run, span.pid)}, ${ms(span.to - span.from)} ms ` +
-    `(${ms(span.from - run.begin)} – ${ms(span.to - run.begin)})` : TEXT.idle);
 }
 
 // A click on @canvas goes to a moment; a part of time over which the mouse is drawn is zoomed to.
@@ -142,7 +137,7 @@ function listen(canvas: HTMLCanvasElement, lane: HTMLElement, run: Run, index: n
     canvas.setPointerCapture(event.pointerId);
   };
   canvas.onpointermove = (event) => {
-    told.under(inWords(run, Math.floor(event.offsetY / laneHeight(run)), run.begin + since(event)));
+    told.under(inWords(run, view.by, Math.floor(event.offsetY / laneHeight(run, view.by)), run.begin + since(event)));
     dragged ||= start >= 0 && Math.abs(event.offsetX - start) > DRAG;
     chosen.hidden = !(start >= 0 && dragged);
     chosen.style.left = `${Math.min(start, event.offsetX)}px`;
@@ -189,10 +184,10 @@ export function drawLanes(runs: Run[], shown: number, view: View, told: Told) {
     const canvas = el('canvas', {role: 'img', ariaLabel: `${run.name}: ${cpusInWords(run.cpus)}, ${ms(run.end - run.begin, 0)} ms`});
     const forks = (run.made?.changes ?? []).map(({at}) => where(run, at, view)).filter(isIn)
       .map((part) => el('div', {className: 'forked', style: `left:${100 * part}%`}));
-    const lane = el('div', {className: 'lane'}, canvas, el('div', {className: 'now'}), ...forks);
+    const lane = el('div', {className: 'lane'}, canvas, el('div', {className: 'now'}), ...worstFrame(run, view), ...forks);
     listen(canvas, lane, run, index, view, told);
     return el('div', {}, el('button', {type: 'button', className: index === shown ? 'main' : '', onclick: () => told.pick(index),
-      ariaPressed: String(index === shown)}, run.name), lane, wasteLine(run, view));
+      ariaPressed: String(index === shown)}, run.name), el('span', {className: 'soft worst-said'}, worstInWords(run)), lane, wasteLine(run, view));
   }));
   document.querySelectorAll('#lanes canvas').forEach((canvas, index) => drawLane(canvas as HTMLCanvasElement, runs[index], view));
   drawAxis(view);

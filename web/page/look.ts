@@ -4,6 +4,7 @@
 
 import {drawDecision} from './decision';
 import {View, drawLanes, longest, markTime, within} from './lanes';
+import {canBeTasks, knowsWaits, usualRows} from './rows';
 import {Decision, Run, waitsOf} from './model';
 import {TEXT} from './strings';
 import {$, el, ms, named, table} from './ui';
@@ -15,6 +16,7 @@ const STEPS: Record<string, number> = {ArrowLeft: -1, ArrowRight: 1, PageUp: -20
 const CLOSER: Record<string, number> = {'+': 0.5, '=': 0.5, '-': 2};
 const WAITS = 3;    // columns before those of waits, which decisions alone do not tell
 const PAN = 0.25;   // of what is drawn, a step to the side
+const STEP_MS = 300;   // between two decisions that are played
 
 function drawShares(run: Run) {
   const got = new Map<number, number>();
@@ -23,7 +25,7 @@ function drawShares(run: Run) {
   const rows = [...run.names].slice(0, 100).map(([pid, name]) => {
     const waits = waitsOf(run, [pid]), ran = got.get(pid) ?? 0;
     return [named(pid, `${name} ${pid}`), (100 * ran / (run.end - run.begin) / run.cpus).toFixed(2), ms(ran, 1), String(waits.nr),
-      ms(waits.mean), ms(waits.longest)].map((cell, i) => i < WAITS || run.waits.size + run.unended.size ? cell : TEXT.unknown);
+      ms(waits.mean), ms(waits.longest)].map((cell, i) => i < WAITS || knowsWaits(run) ? cell : TEXT.unknown);
   });
   const programs = run.ideal.map((row, nr) => {
     const sum = [...run.rowOf].reduce((all, [pid, of]) => of === nr ? all + (got.get(pid) ?? 0) : all, 0);
@@ -41,19 +43,21 @@ function decisionAt(run: Run, time: number) {
 
 /** Makes the controls. @state is what is shown, and @changed is called when it is another. */
 export function makeLook(state: State, changed: () => void) {
-  const view: View = {from: 0, to: 1, sought: ''};
-  let runs: Run[] = [], drawn: Run[] = [], length = 0, marked: number | undefined;
+  const view: View = {from: 0, to: 1, sought: '', by: 'cpu'};
+  let runs: Run[] = [], drawn: Run[] = [], length = 0, marked: number | undefined, playing = 0;
 
   const told = {
     pick: (index: number, time?: number) => goTo(index, time ?? marked ?? 0),
     zoom: (from: number, to: number) => zoomTo(from, to),
-    under: (text: string) => { $('under').textContent = text || '\u00a0'; },
+    under: (text: string) => { $('under').textContent = text || (view.by === 'task' ? TEXT.taskRows : '\u00a0'); },
   };
   const mark = (time: number | undefined) => {
     marked = time;
     markTime(runs, time, view);
   };
   function drawAll() {
+    if (!runs.length)
+      return;
     drawLanes(runs, state.shown, view, told);
     mark(marked);
   }
@@ -77,6 +81,8 @@ export function makeLook(state: State, changed: () => void) {
     if (other) {
       if (length !== longest(runs))   // futures of one run keep the part that is drawn
         Object.assign(view, {from: 0, to: length = longest(runs)});
+      if (drawn !== runs)
+        setRows(usualRows(runs));
       drawAll();
       drawShares(run);
     }
@@ -89,6 +95,23 @@ export function makeLook(state: State, changed: () => void) {
     show(index, decisionAt(runs[index], time));
     if (!runs[index].decisions.length)
       mark(time);
+  }
+  function setRows(by: View['by']) {
+    view.by = by;
+    $('rows').textContent = by === 'task' ? TEXT.byCpu : TEXT.byTask;
+    ($('rows') as any).hidden = !canBeTasks(runs);
+    told.under('');
+  }
+  // From decision to decision, until the last one or @on is false.
+  function play(on: boolean) {
+    clearInterval(playing);
+    playing = on ? setInterval(() => {
+      if (state.at + 1 < runs[state.shown].decisions.length)
+        show(state.shown, state.at + 1);
+      else
+        play(false);
+    }, STEP_MS) as unknown as number : 0;
+    $('play').textContent = on ? TEXT.pause : TEXT.play;
   }
   // The next decision about a task that is sought, from the one shown on.
   function next() {
@@ -113,13 +136,18 @@ export function makeLook(state: State, changed: () => void) {
         next();
     };
     $('zoom').append(button('closer', '+', TEXT.closer, () => zoomBy(0.5)), button('farther', '−', TEXT.farther, () => zoomBy(2)),
-      button('whole', '⟷', TEXT.whole, () => zoomTo(0, longest(runs))), search, el('output', {id: 'under', ariaHidden: 'true'}, '\u00a0'));
+      button('whole', '⟷', TEXT.whole, () => zoomTo(0, longest(runs))),
+      button('rows', '', TEXT.rowsHelp, () => {
+        setRows(view.by === 'task' ? 'cpu' : 'task');
+        drawAll();
+      }), search, el('output', {id: 'under', ariaHidden: 'true'}, '\u00a0'));
   }
 
   $('back').textContent = TEXT.previous;
   $('next').textContent = TEXT.next;
   $('slider').setAttribute('aria-label', TEXT.slider);
   $('shares').querySelector('h2')!.textContent = TEXT.shares;
+  $('next').after(el('button', {type: 'button', id: 'play', title: TEXT.playHelp, onclick: () => play(!playing && runs.length > 0)}, TEXT.play));
   $('back').onclick = () => show(state.shown, state.at - 1);
   $('next').onclick = () => show(state.shown, state.at + 1);
   $('slider').oninput = () => show(state.shown, Number(($('slider') as HTMLInputElement).value));
@@ -136,6 +164,8 @@ export function makeLook(state: State, changed: () => void) {
       zoomBy(CLOSER[key]);
     else if (key === '0')
       zoomTo(0, longest(runs));
+    else if (key === ' ' && !(event.target as Element).matches('button, summary'))
+      play(!playing && runs.length > 0);
     else
       return;
     event.preventDefault();
@@ -145,6 +175,9 @@ export function makeLook(state: State, changed: () => void) {
     show, goTo, zoomTo, drawAll,
     runs: () => runs,
     current: () => runs[state.shown],
-    put(all: Run[]) { runs = all; },
+    put(all: Run[]) {
+      play(false);
+      runs = all;
+    },
   };
 }

@@ -56,7 +56,7 @@ export type Averaged = 'util' | 'load' | 'runnable';
 export type Waste = {from: number, to: number, nr: number};
 export type Ideal = {name: string, ideal_ns: number};
 export type Run = {name: string, head: Decision, decisions: Decisions, spans: Span[], names: Map<number, string>,
-  waits: Map<number, number[]>, unended: Map<number, number>, cpus: number, begin: number, end: number, complete: boolean,
+  waits: Map<number, number[]>, unended: Map<number, number>, waiting: Span[], cpus: number, begin: number, end: number, complete: boolean,
   waste: Waste[], averages: Map<number, Averages>, rowOf: Map<number, number>, ideal: Ideal[],
   made?: {words: string[], changes: Change[], files: Record<string, string>, bug: string}};
 
@@ -118,6 +118,7 @@ export class Timeline {
   names = new Map<number, string>();
   waits = new Map<number, number[]>();
   unended = new Map<number, number>();
+  waiting: Span[] = [];   // each wait, on no CPU
   private running = new Map<number, Span>();
   waste: Waste[] = [];
   averages = new Map<number, Averages>();
@@ -150,6 +151,8 @@ export class Timeline {
     const since = this.since.get(pid);
     if (since !== undefined && !this.waits.get(pid)?.push(time - since))
       this.waits.set(pid, [time - since]);
+    if (since !== undefined)
+      this.waiting.push({cpu: -1, from: since, to: time, pid});
     this.since.delete(pid);
   }
   /** @prev leaves @cpu, and waits if it @goesOn; @next runs, 0: nobody. */
@@ -187,11 +190,14 @@ export class Timeline {
     for (const span of this.running.values())
       this.spans.push({...span, to: end});
     this.unended = new Map([...this.since].map(([pid, since]) => [pid, end - since]));
-    this.spans = this.spans.filter((span) => span.to > span.from);
+    this.waiting.push(...[...this.since].map(([pid, from]) => ({cpu: -1, from, to: end, pid})));
+    const lasts = (span: Span) => span.to > span.from;
+    this.spans = this.spans.filter(lasts);
+    this.waiting = this.waiting.filter(lasts);
     return this;
   }
   parts() {
-    return {spans: this.spans, names: this.names, waits: this.waits, unended: this.unended, waste: this.waste, averages: this.averages, rowOf: this.rowOf};
+    return {spans: this.spans, names: this.names, waits: this.waits, unended: this.unended, waiting: this.waiting, waste: this.waste, averages: this.averages, rowOf: this.rowOf};
   }
 }
 

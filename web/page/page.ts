@@ -347,6 +347,7 @@ function begin(asked: {tour?: number, bug?: number} | undefined) {
 function main() {
   $('title').append(TEXT.title, ' ', el('small', {}, TEXT.subtitle));
   $('help').textContent = TEXT.help;
+  $('lanes').textContent = TEXT.firstRun;
   const prepared = fromLink();
   makeForm();
   makeForks(forking);

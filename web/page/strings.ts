@@ -4,7 +4,10 @@
 export const TEXT = {
   title: 'Fairground', subtitle: 'the scheduler, decision by decision',
   workload: 'Workload, as for schedsim', example: 'Example', cpus: 'CPUs', ms: 'Simulated ms', run: 'Run', running: 'Running ...',
-  stop: 'Stop', stopped: 'The run was stopped.', previous: '◀ Previous', next: 'Next ▶', slider: 'Decision',
+  stop: 'Stop', stopped: 'The run was stopped.', previous: '◀ Previous', next: 'Next ▶', slider: 'Decision', play: 'Play', pause: 'Pause',
+  playHelp: 'Go from decision to decision (space)', byTask: 'By task', byCpu: 'By CPU', rowsHelp: 'Rows of the timelines: tasks or CPUs',
+  taskRows: 'A row is a task: coloured while it runs, red while it waits, empty while it sleeps.', longestWait: 'longest wait:',
+  isWaiting: 'waits', isRunning: 'runs on CPU', sleeps: 'sleeps', firstRun: 'The first runs are being simulated …',
   help: 'Arrow keys step by decision, Page Up and Page Down by 20. A click on the timeline goes to that moment; one on a ' +
     'name chooses the policy to step through. Draw the mouse over a part to zoom to it, or use + and -, Ctrl and the wheel; Shift and an ' +
     'arrow go aside, 0 shows all. A file of decisions (lines of JSON or ' +
