@@ -79,7 +79,7 @@ static struct result run_policy(const struct report *report, struct workload *w,
 	result.measure = measure_new(sim, w);
 	output = open_output(report, sim, policy);
 	setup_start(sim, w);
-	sim_run(sim, SIM_START + report->duration);
+	setup_run(sim, o, report->duration);
 	setup_check(sim);
 	measure_finish(result.measure, sim);
 	result.count = sim->count;
@@ -197,6 +197,8 @@ static void check_output(const struct options *o, const struct report *report)
 	if (report->nr_results > 1 && (o->explain || o->trace || o->schedstat || o->decisions))
 		usage_error("--explain, --trace, --decisions and --schedstat are of one policy: "
 			    "name it with --sched");
+	if (o->swap && (o->explain || o->bench))
+		usage_error("--swap is of a whole run, without --explain and --bench");
 	if (o->averages && !o->trace)
 		usage_error("--averages: they go into the trace, so --trace FILE is needed");
 	if (o->explain && o->explain_at >= report->duration)

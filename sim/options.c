@@ -19,6 +19,7 @@ enum {
 	OPT_CLOCK,
 	OPT_LATE_TICKS,
 	OPT_JUMPS,
+	OPT_SWAP,
 	OPT_DUMPS,
 	OPT_SCHED,
 	OPT_PLUGIN,
@@ -83,6 +84,7 @@ static const struct option plain_options[] = {
 	{ "export", required_argument, NULL, OPT_EXPORT },
 	{ "list-policies", no_argument, NULL, OPT_LIST_POLICIES },
 	{ "sched", required_argument, NULL, OPT_SCHED },
+	{ "swap", required_argument, NULL, OPT_SWAP },
 	{ "hz", required_argument, NULL, OPT_HZ },
 	{ "seed", required_argument, NULL, OPT_SEED },
 	{ "vary", required_argument, NULL, OPT_VARY },
@@ -165,6 +167,7 @@ static void print_help(void)
 	print_names();
 	print_governors();
 	printf("\n"
+	       "  --swap T/NAME       this fair policy from time T on\n"
 	       "  --plugin FILE       one more policy: NAME.so (make plugin) or NAME.policy\n"
 	       "  --export FILE       the C of a NAME.policy (docs/policies.md), and stop\n"
 	       "  --list-policies     names and traits of the policies, and stop\n"
@@ -247,6 +250,19 @@ static void take_jumps(struct options *o, const char *text)
 	free(by);
 }
 
+static void take_swap(struct options *o, const char *text)
+{
+	char *at = strdup(text), *name = strchr(at, '/');
+
+	if (name)
+		*name++ = '\0';
+	if (!name || !*name || !parse_time_in_unit(at, &o->swap_at) || o->swap_at > MAX_DURATION)
+		usage_error("--swap %s: must be a time with a unit and a policy, as 500ms/eevdf",
+			    text);
+	o->swap = strdup(name);
+	free(at);
+}
+
 /* A file to be written: one for each option. */
 static void take_output(const char **field, const char *option, const char *text)
 {
@@ -275,6 +291,9 @@ static void take_run_option(struct options *o, int option, const char *text)
 		break;
 	case OPT_GOVERNOR:
 		o->governor = text;
+		break;
+	case OPT_SWAP:
+		take_swap(o, text);
 		break;
 	case OPT_TIME:
 		o->duration = time_of("time", text, 1);

@@ -11,6 +11,7 @@ struct options {
 	const char *command;	 /* as typed, for the header of reports */
 	const char *run_command; /* without the files that it writes: the same for the same run */
 	const char *sched;	 /* a name or "all"; NULL: the default */
+	const char *swap;	 /* the policy from swap_at on; NULL: always the same */
 	const char *topology;
 	const char *opp;      /* NULL: what the workload says, or else none */
 	const char *isolcpus; /* a list of CPUs; NULL: none */
@@ -26,7 +27,7 @@ struct options {
 	const char *json, *trace, *schedstat, *decisions;
 	bool check, bench, averages, strict;
 	bool explain;
-	u64 explain_at;
+	u64 explain_at, swap_at;
 	s64 explain_cpu; /* -1: any */
 	const char *const *workloads;
 	u32 nr_workloads;

@@ -120,7 +120,7 @@ static void split(char **words, u32 nr)
 
 static void check_options(const struct options *o)
 {
-	if (o->bench || o->explain || o->json || o->trace || o->schedstat)
+	if (o->bench || o->explain || o->swap || o->json || o->trace || o->schedstat)
 		usage_error("a run in steps writes decisions and nothing else");
 }
 

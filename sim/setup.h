@@ -22,5 +22,7 @@ void setup_start(struct sim *sim, struct workload *w);
 /* Computes what every task of @w gets from a fluid server in @duration ns: row_ideal_ns. */
 void setup_ideal(const struct options *o, const struct machine_desc *machine, struct workload *w,
 		 u64 duration);
+/* Runs @sim for @duration ns, from swap_at of @o on under another policy. */
+void setup_run(struct sim *sim, const struct options *o, u64 duration);
 /* Ends the program if the run of @sim failed. */
 void setup_check(const struct sim *sim);

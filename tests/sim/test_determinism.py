@@ -108,3 +108,14 @@ def test_the_first_cpu_of_a_tick_varies(tmp_path):
         return set(ticks.values())
 
     assert first() == {0} and first("--vary", "1") == {0, 1, 2, 3}
+
+
+def test_a_swap_leaves_the_past_as_it_was(tmp_path):
+    """Another policy from 30 ms on: another future of the same past. The same policy: the same run."""
+    def events(*words):
+        outputs(tmp_path, "--sched", "eevdf", *words, "--cpus", "2", "--time", "60ms", *BUSY[4:])
+        return [(event.time, event.format.name, tuple(event_values(event).values()))
+                for event in TraceFile(tmp_path / "t.dat").events()]
+    plain, same, other = events(), events("--swap", "30ms/eevdf"), events("--swap", "30ms/cfs")
+    past = [event for event in plain if event[0] < 30_000_000]
+    assert plain == same and other != plain and other[:len(past)] == past and len(plain) > len(past) > 300
