@@ -8,7 +8,7 @@ UNKNOWN := $(if $(strip $(GIVEN_ON_COMMAND_LINE)),$(shell $(PYTHON_TOOL) -m fair
 	$(GIVEN_ON_COMMAND_LINE) 2>/dev/null))
 $(if $(UNKNOWN),$(error $(UNKNOWN)))
 # The settings of a machine go on through the environment.
-SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SHIFT SEED BOOT KVM APPEND CMD FILES ROOT TIMEOUT OUT EVENTS
+SETTINGS := SCHED HZ SMP NUMA MEM CPU ICOUNT SHIFT SEED BOOT KVM APPEND CMD FILES ROOT TIMEOUT OUT EVENTS TASK
 # $(value) keeps the text as typed: CMD='echo $HOME' reaches the guest with its dollar sign.
 GIVEN := $(foreach s,$(SETTINGS) ARGS,$(if $(filter command environment,$(firstword $(origin $(s)))),$(s)))
 $(foreach s,$(GIVEN),$(eval override $(s) := $$(value $(s))))

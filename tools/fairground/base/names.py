@@ -37,8 +37,9 @@ SETTINGS = (
     )),
     ("one word each", (
         ("ARGS", "words", "", "what stands behind a word of fairground, and behind test and prop"),
-        ("OUT", "FILE", "trace.dat", "trace, latency, timehist, map: the trace file"),
+        ("OUT", "FILE", "trace.dat", "trace, latency, timehist, map, why: the trace file"),
         ("EVENTS", "SYSTEM:EVENT ...", "no charges, decisions", "trace: what is recorded"),
+        ("TASK", "NAME or number", "waits longest", "why: the task whose waits are told"),
         ("SRC", "FILE.c", "", "plugin, traits: the policy's source"),
         ("TESTS", "cfs pelt ...", "all", "unit: which programs of tests/unit"),
         ("TEST", "a test", "all", "unit: which one of TESTS"),
@@ -59,9 +60,9 @@ SETTINGS = (
     )),
 )
 # The settings, and the words of fairground, that `make help` lists in a student's hand-out.
-STUDENT = {"SMP", "SCHED", "HZ", "ICOUNT", "SEED", "CMD", "APPEND", "TIMEOUT", "OUT", "EVENTS", "ARGS", "SRC", "TESTS",
-           "TEST", "DEBUG", "V"}
-STUDENT_WORDS = ("lab", "run", "trace", "decisions", "convert", "gdb", "settings")
+STUDENT = {"SMP", "SCHED", "HZ", "ICOUNT", "SEED", "CMD", "APPEND", "TIMEOUT", "OUT", "EVENTS", "TASK", "ARGS", "SRC",
+           "TESTS", "TEST", "DEBUG", "V"}
+STUDENT_WORDS = ("lab", "run", "trace", "why", "decisions", "convert", "gdb", "settings")
 # What make and the scripts pass to each other; not for people.
 PASSED_ON = {"FAIRGROUND_COMMIT", "MAKE", "MAKEFLAGS", "CFLAGS", "Q", "CSTD", "WARN", "SIM_CPUS", "OPT", "KCC"}
 

@@ -26,7 +26,7 @@ from ..base.errors import reading
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError
 from ..base.webpage import document, table
-from ..decisions import decision_kinds
+from ..decisions import decision_kinds, why
 from ..decisions.decision_file import DecisionFile, NoDecisions, open_file
 from ..machine.image import TraceError
 from ..trace.timeline import events_of, missing_events
@@ -40,6 +40,7 @@ COMMAND = Command("report", built="try-viewer", examples=(
 
 MOST_SVG = 600_000                   # bytes; of a larger picture the PNG is taken
 MOST_FILE = 5_000_000
+WAITS = 3                            # that are explained
 GOOD, BAD, NOTE = "ok", "no", "note"
 
 
@@ -201,6 +202,17 @@ def pictures(of: str, paths: Sequence[str], arguments: argparse.Namespace, left_
     return found
 
 
+def longest_waits(run: Run) -> Iterator[str]:
+    """The longest waits of the task that waits longest, and why."""
+    if run.is_trace:
+        try:
+            found = why.find(run.path, None, WAITS)
+        except TraceError:  # it holds no switches: this is told above
+            return
+        lines = [line for part in why.text(found) for line in part.split("\n")]
+        yield f'<h3>Why late?</h3><div class="wide"><pre>{html.escape(chr(10).join(lines))}</pre></div>'
+
+
 def section(run: Run, arguments: argparse.Namespace) -> Iterator[str]:
     """Everything about one run."""
     left_out: list[str] = []
@@ -225,6 +237,7 @@ def section(run: Run, arguments: argparse.Namespace) -> Iterator[str]:
     for verdict, sentence in run.verdicts:
         yield f'<li><span class="verdict {verdict}">{verdict}</span> {html.escape(sentence)}</li>'
     yield "</ul>"
+    yield from longest_waits(run)
     yield from (figure_of(picture, run.name) for picture in drawn.values())
     if counts:
         told = [(kind, rule, number, f"{100 * number / counts.total():.1f} %")

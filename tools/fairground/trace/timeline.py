@@ -124,6 +124,7 @@ class Timeline:
         self.priorities: dict[int, int] = {}  # of the last switch: 120 is nice 0, below 100 are real-time tasks
         self.begin = self.end = 0
         self.unfinished = 0                   # waits that do not end in the trace
+        self.wakeups = 0                      # 0: waits after a sleep are not in the trace
         with damage(TraceError, DAMAGED):
             trace = source if isinstance(source, TraceFile) else TraceFile(source)
             self.cpus, self.about, self.lost = trace.cpus, trace.about, trace.lost()
@@ -141,6 +142,7 @@ class Timeline:
         for time, cpu, values in self._events(trace, formats):
             if len(values) == 1:
                 states.wakeup(time, values[0])
+                self.wakeups += 1
                 continue
             prev, prev_comm, prev_prio, state, following, comm, prio = values
             since, wait = states.switch(time, cpu, prev, state, following)
