@@ -32,6 +32,8 @@ cmd python3         python3          # runner, symbol table, tidy (standard libr
 file /usr/lib/python3*/*-packages/pytest/__init__.py python3-pytest # end-to-end tests
 file /usr/lib/python3*/*-packages/xdist/__init__.py python3-pytest-xdist # several of them at a time
 file /usr/lib/python3*/*-packages/matplotlib/__init__.py python3-matplotlib # pictures of experiments
+file /usr/share/fonts/truetype/wqy/wqy-zenhei.ttc fonts-wqy-zenhei # in them names in Chinese, Japanese, Korean
+file /usr/share/fonts/truetype/ancient-scripts/Symbola_hint.ttf fonts-symbola # and with emoji
 file /usr/lib/python3*/*-packages/scipy/__init__.py python3-scipy # their intervals and tests
 file /usr/lib/python3*/*-packages/distributed/__init__.py python3-distributed # Dask: sweeps on many workers
 cmd qemu-system-x86_64 qemu-system-x86 # the machine

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..source import Source, open_source as open_source
-from ..style import COLOURS, add_legend, finish_axis, new_figure
+from ..style import COLOURS, add_legend, duration_axis, finish_axis, new_figure
 from .latency import CURVES, LEAST, LINES, check, curves, options as options, report as report
 
 KINDS = {
@@ -42,11 +42,13 @@ def draw(sources: Sequence[Source], arguments: argparse.Namespace, header: Seque
         tail.step(x[:-1], 1 - y[:-1], gid=f"tail {name}", markevery=[max(0, number - 10 ** i) for i in range(
             len(str(number)))], **look)
         tail.plot(values[-1:], [1 / number], color=colour, marker="|", markersize=9)
-    whole.set(xscale="log", ylabel="part of the waits", ylim=(0, 1.03))
-    tail.set(xscale="log", yscale="log", ylabel="part that waited longer")
-    tail.set_xlabel("latency, µs   (bar at the end: the longest)")
-    tail.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    tail.xaxis.set_minor_formatter(NullFormatter())
+    whole.set(ylabel="part of the waits", ylim=(0, 1.03))
+    tail.set(yscale="log", ylabel="part that waited longer")
+    tail.set_xlabel("latency   (bar at the end: the longest)")
+    lengths = np.concatenate(list(shown.values()))
+    tail.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    tail.yaxis.set_minor_formatter(NullFormatter())
+    duration_axis(tail, max(lengths.min(), LEAST) / 1.5e3, max(lengths.max(), LEAST) * 1.5e-3)
     for axis in (whole, tail):
         axis.grid(color="#d8d8d8", linewidth=0.4)
     finish_axis(whole, "waits for a CPU" if arguments.all else "waits for a CPU after a wakeup")

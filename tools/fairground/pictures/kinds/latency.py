@@ -12,7 +12,7 @@ import numpy as np
 from ...base.settings import UsageError
 from ...machine.image import TraceError
 from ..source import Array, Source, open_source as open_source
-from ..style import COLOURS, add_legend, finish_axis, new_figure
+from ..style import COLOURS, add_legend, duration_axis, finish_axis, new_figure
 
 KINDS = {
     "latency": ("how long tasks waited for a CPU: histogram and distribution",
@@ -96,15 +96,15 @@ def draw(sources: Sequence[Source], arguments: argparse.Namespace, header: Seque
         distribution.step(np.insert(values, 0, values[0]) / 1e3, np.arange(len(values) + 1) / len(values), color=colour,
                           where="post", linestyle=line, linewidth=1.3, gid=f"distribution {name}")
         distribution.axvline(values[-1] / 1e3, color=colour, linestyle=line, linewidth=0.6)
-    histogram.set(xscale="log", yscale="log", ylabel="waits", xlim=(lowest / 2e3, highest / 0.7e3))
+    duration_axis(histogram, lowest / 2e3, highest / 0.7e3)
+    histogram.set(yscale="log", ylabel="waits")
     histogram.set_ylim(0.7)
     distribution.set(ylabel="part of the waits", ylim=(0, 1.03))
     zeros = any(lengths[0] < LEAST for lengths in shown.values())
-    distribution.set_xlabel("latency, µs   (thin vertical line: the longest"
-                            + ("; waits of 0 are at 0.001)" if zeros else ")"))
-    for axis in (distribution.xaxis, histogram.yaxis):
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        axis.set_minor_formatter(NullFormatter())
+    distribution.set_xlabel("latency   (thin vertical line: the longest"
+                            + ("; waits of 0 are at 1 ns)" if zeros else ")"))
+    histogram.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    histogram.yaxis.set_minor_formatter(NullFormatter())
     kind = "waits for a CPU" if arguments.all else "waits for a CPU after a wakeup"
     finish_axis(histogram, kind)
     finish_axis(distribution, "")
