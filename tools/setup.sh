@@ -40,6 +40,7 @@ cmd qemu-system-x86_64 qemu-system-x86 # the machine
 file /usr/share/qemu/qboot.rom qemu-system-data # the small firmware: starts in 0.3 virtual ms
 cmd musl-gcc        musl-tools       # user programs are static musl binaries
 static busybox      busybox-static   # the shell inside; unmodified
+cmd bwrap           bubblewrap       # labs: what students wrote runs in namespaces of its own
 cmd cpio            cpio             # packs the initial RAM file system
 file /usr/include/cmocka.h libcmocka-dev # unit tests
 cmd clang           clang            # the second compiler every file must please

@@ -11,9 +11,22 @@
 
 #define BUFFER_BYTES (64u << 10) /* files are long: few writes */
 
+/*
+ * The file @path, opened. A descriptor that the caller gave is used as it is, by its name
+ * /dev/fd/N: a process that may open nothing can still write to it.
+ */
+static FILE *open_for_writing(const char *path)
+{
+	int fd, end = 0;
+
+	if (sscanf(path, "/dev/fd/%d%n", &fd, &end) == 1 && !path[end])
+		return fdopen(fd, "w");
+	return fopen(path, "w");
+}
+
 FILE *output_create(const char *option, const char *path)
 {
-	FILE *file = fopen(path, "w");
+	FILE *file = open_for_writing(path);
 
 	if (!file)
 		usage_error("--%s %s: cannot be written: %s", option, path, strerror(errno));

@@ -1,22 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A program that may be anything, run in a process group of its own with limits and without network.
+"""A program that may be anything, run in namespaces of its own (bubblewrap), with limits and without network.
 
-It may not write files, except into pipes that it is given; it has limits of CPU time, time and memory; what it prints
-is kept up to a limit. Where the host allows user namespaces it has no network either.
+A program under test sees itself, its libraries and what it is given, all of it read-only, and may make the few system
+calls of calls.py. A tool, which is a compiler or a machine, sees the host read-only, and of our tree only the copy that
+it works in. Of either, no process outlives its box. What is printed is kept up to a limit.
 """
 
 import contextlib
 import functools
 import os
 import pathlib
+import re
 import shutil
 import signal
 import subprocess
+import tempfile
 import threading
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ..base.tree import ROOT
+from . import calls
+from .spec import LabError
 
 OUTPUT_LIMIT = 256 << 10
 DRAIN_S = 120  # for what is still in the pipes of a program that has ended
+CONFINE = ROOT / "tools/box/confine.c"
+UNCONFINED = 125  # the status of a program whose system calls could not be taken away
+INSIDE = pathlib.PurePath("/box")  # where a program under test works
+ALONE = ("bwrap", "--unshare-all", "--unshare-user", "--die-with-parent")
+LIBRARY = re.compile(r"(/\S+) \(0x")
+NO_BOX = ("this host gives a program no namespaces of its own (bubblewrap{}): what a submission does could reach the "
+          "files and processes of whoever grades; --trusted grades your own work without them, and no class")
+
+trusted = False  # the user's word that programs may run without namespaces: their own
 
 
 @dataclass(frozen=True)
@@ -32,6 +49,9 @@ class Ended:
         """What a student is told of it."""
         if self.timed_out:
             return "it did not end"
+        if self.status == -signal.SIGSYS:
+            return ("it was ended for a system call that is not for a program under test: these compute, read and "
+                    "print, and have no files, processes or network")
         if self.status < 0:
             return f"it was ended by {signal.Signals(-self.status).name}"
         return f"it ended with status {self.status}"
@@ -47,14 +67,99 @@ class Limits:
     writes_files: bool = False
 
 
+@dataclass(frozen=True)
+class View:
+    """What a program under test can read: files and directories @gives below the directory it is run in, and others
+    of the host, @also, where they are. Only with @opens may it open a file itself.
+    """
+
+    gives: tuple[str, ...]
+    also: tuple[str, ...] = ()
+    opens: bool = False
+
+
+# --- namespaces -------------------------------------------------------------------------------------------------
+
+
 @functools.cache
-def isolation() -> tuple[str, ...]:
-    """The words before a command that take its network away; none where the host does not let us."""
-    words = ("unshare", "--user", "--map-current-user", "--net", "--")
-    if not shutil.which("unshare"):
-        return ()
-    works = subprocess.run([*words, "true"], capture_output=True, check=False).returncode == 0
-    return words if works else ()
+def why_not() -> str:
+    """Why programs cannot have namespaces of their own here; "" if they can."""
+    if not shutil.which("bwrap"):
+        return NO_BOX.format(" is not installed")
+    done = subprocess.run([*ALONE, "--ro-bind", "/", "/", "--proc", "/proc", "true"], capture_output=True, text=True,
+                          check=False)
+    said = (done.stderr.strip().splitlines() or ["it fails"])[0].removeprefix("bwrap: ")
+    return NO_BOX.format(f": {said}") if done.returncode else ""
+
+
+def demand() -> None:
+    """Refuse to run what students wrote where it cannot be kept apart."""
+    if not trusted and why_not():
+        raise LabError(why_not())
+
+
+def _around_tool(cwd: pathlib.Path, writes: Sequence[pathlib.Path]) -> list[str]:
+    """The host read-only, without our tree; @cwd and @writes as they are."""
+    words = [*ALONE, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", str(ROOT)]
+    for path in (cwd, *writes):
+        words += ["--bind", str(path), str(path)]
+    return [*words, "--chdir", str(cwd), "--"]
+
+
+@functools.cache
+def _libraries(program: str, _: float) -> tuple[str, ...]:
+    """The libraries that @program, as it was at that time, is linked with."""
+    done = subprocess.run(["ldd", program], capture_output=True, text=True, check=False)
+    return tuple(LIBRARY.findall(done.stdout))
+
+
+def libraries(program: pathlib.Path) -> tuple[str, ...]:
+    return _libraries(str(program), program.stat().st_mtime) if program.exists() else ()
+
+
+def _with_values(values: dict[str, str]) -> list[str]:
+    return ["env", "-i", *(f"{name}={value}" for name, value in values.items())]
+
+
+def _around_program(program: pathlib.Path, cwd: pathlib.Path, view: View, values: dict[str, str]) -> list[str]:
+    """Nothing of the host but @program, its libraries and what is in its @view."""
+    words = [*ALONE, "--clearenv", "--proc", "/proc", "--dir", str(INSIDE)]
+    for name, value in values.items():
+        words += ["--setenv", name, value]
+    ours = program.is_relative_to(cwd)
+    for name in (*view.gives, *([str(program.relative_to(cwd))] if ours else [])):
+        words += ["--ro-bind", str(cwd / name), str(INSIDE / name)]
+    for name in sorted({*libraries(program), *view.also, str(_library()), *([] if ours else [str(program)])}):
+        words += ["--ro-bind", name, name]
+    return [*words, "--remount-ro", "/", "--chdir", str(INSIDE), "--"]
+
+
+# --- system calls -----------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _place() -> tempfile.TemporaryDirectory[str]:
+    """A directory for this process's life."""
+    return tempfile.TemporaryDirectory(prefix="fairground-")
+
+
+@functools.cache
+def _library() -> pathlib.Path:
+    """The library that takes away system calls."""
+    path = pathlib.Path(_place().name) / "confine.so"
+    subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-o", path, CONFINE], check=True, capture_output=True)
+    return path
+
+
+def _filter(view: View) -> int:
+    """A descriptor from which the library reads the filter of @view."""
+    source, into = os.pipe()
+    with open(into, "wb") as f:
+        f.write(calls.filter_of(view.opens))
+    return source
+
+
+# --- running ----------------------------------------------------------------------------------------------------
 
 
 def _limit(limits: Limits) -> list[str]:
@@ -85,28 +190,17 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         os.killpg(process.pid, signal.SIGKILL)
 
 
-def run(words: list[str], cwd: pathlib.Path, limits: Limits, environment: dict[str, str] | None = None,
-        record: pathlib.Path | None = None, record_limit: int = 64 << 20, reads: pathlib.Path | None = None) -> Ended:
-    """Run @words in @cwd, with the file @reads as its input. The word RECORD is a pipe, of which @record gets what is
-    written there.
-    """
+def _run(words: list[str], cwd: pathlib.Path, limits: Limits, environment: dict[str, str], given: Sequence[int] = (),
+         reads: pathlib.Path | None = None) -> Ended:
+    """Run @words with the descriptors @given, which are closed here."""
     out, into = os.pipe()
     reader = _Reader(out, OUTPUT_LIMIT)
-    pipes, recorder = [], None
-    if record:
-        source, sink = os.pipe()
-        recorder = _Reader(source, record_limit)
-        pipes.append(sink)
-        words = [word if word != "RECORD" else f"/dev/fd/{sink}" for word in words]
     with open(reads or os.devnull, "rb") as source_of_input:
-        process = subprocess.Popen(
-            [*isolation(), *_limit(limits), *words], cwd=cwd, stdin=source_of_input, stdout=into, stderr=into,
-            env=environment, pass_fds=pipes, start_new_session=True)
-    for end in (into, *pipes):
+        process = subprocess.Popen([*_limit(limits), *words], cwd=cwd, stdin=source_of_input, stdout=into, stderr=into,
+                                   env=environment, pass_fds=given, start_new_session=True)
+    for end in (into, *given):
         os.close(end)
     reader.start()
-    if recorder:
-        recorder.start()
     timed_out = False
     try:
         status = process.wait(limits.wall_s)
@@ -115,10 +209,44 @@ def run(words: list[str], cwd: pathlib.Path, limits: Limits, environment: dict[s
         _kill(process)
         status = process.wait()
     finally:
-        _kill(process)  # its group: children that it left behind go, too
+        _kill(process)  # its group: without namespaces, children that it left behind go, too
     reader.join(DRAIN_S)
+    return Ended(status, bytes(reader.data).decode(errors="replace"), timed_out)
+
+
+def tool(words: list[str], cwd: pathlib.Path, limits: Limits, environment: dict[str, str],
+         writes: Sequence[pathlib.Path] = ()) -> Ended:
+    """Run a compiler or a machine in the tree @cwd. It may change that tree, and @writes."""
+    demand()
+    around = [] if why_not() else _around_tool(cwd, writes)
+    ended = _run([*around, *words], cwd, limits, environment)
+    over = ended.status in (-signal.SIGXCPU, -signal.SIGKILL, 128 + signal.SIGXCPU)
+    return replace(ended, timed_out=ended.timed_out or over)
+
+
+def program(words: list[str], cwd: pathlib.Path, limits: Limits, view: View, environment: dict[str, str] | None = None,
+            record: pathlib.Path | None = None, record_limit: int = 64 << 20,
+            reads: pathlib.Path | None = None) -> Ended:
+    """Run the program under test @words[0], below @cwd, with the file @reads as its input. The word RECORD is a pipe,
+    of which @record gets what is written there.
+    """
+    demand()
+    rules = _filter(view)
+    given, recorder = [rules], None
+    if record:
+        source, sink = os.pipe()
+        recorder = _Reader(source, record_limit)
+        given.append(sink)
+        words = [word if word != "RECORD" else f"/dev/fd/{sink}" for word in words]
+        recorder.start()
+    values = {**(environment or {}), "LD_PRELOAD": str(_library()), "CONFINE_FD": str(rules)}
+    around = _with_values(values) if why_not() else _around_program(cwd / words[0], cwd, view, values)
+    ended = _run([*around, *words], cwd, limits, dict(os.environ), given, reads)
     if record and recorder:
         recorder.join(DRAIN_S)
         record.write_bytes(recorder.data)
-    timed_out = timed_out or status == -signal.SIGXCPU or (status == -signal.SIGKILL and not timed_out)
-    return Ended(status, bytes(reader.data).decode(errors="replace"), timed_out)
+    status = ended.status if ended.status < 128 or why_not() else 128 - ended.status
+    if status == UNCONFINED:
+        raise LabError(f"{words[0]}: its system calls could not be taken away: {ended.text[:200]}")
+    over = status in (-signal.SIGXCPU, -signal.SIGKILL)
+    return Ended(status, ended.text, ended.timed_out or over)

@@ -6,7 +6,6 @@ of the simulator's report, beside the number that a policy of the trunk gets in 
 """
 
 import json
-import os
 import pathlib
 import re
 import shlex
@@ -60,7 +59,7 @@ def _said(found: str) -> str:
 def explore(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     """Random operations with every invariant checked after each, or a workload with --check."""
     words = ["build/schedsim", *_words(lab), "--seed", str(seed), *shlex.split(drawn(run.words, seed))]
-    ended = box.run(words, workshop.tree, EXPLORE_LIMITS, dict(os.environ))
+    ended = box.program(words, workshop.tree, EXPLORE_LIMITS, _view(lab, workshop))
     if not ended.status and not ended.timed_out:
         return Result("simulator", run.title, run.points, run.points, "no invariant was broken")
     replay = REPLAY.search(ended.text)
@@ -117,11 +116,17 @@ class _Failed(Exception):
     """A run gave no report. One sentence."""
 
 
-def _report(workshop: Workshop, words: list[str]) -> Report:
+def _view(lab: Lab, workshop: Workshop) -> box.View:
+    """The student's policy is a library that the simulator opens."""
+    policy = plugin(lab)
+    return box.View((policy,), box.libraries(workshop.tree / policy), opens=True)
+
+
+def _report(lab: Lab, workshop: Workshop, words: list[str]) -> Report:
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         record = pathlib.Path(directory) / "report.json"
-        ended = box.run(["build/schedsim", *words, "--json", "RECORD"], workshop.tree, RUN_LIMITS, dict(os.environ),
-                        record)
+        ended = box.program(["build/schedsim", *words, "--json", "RECORD"], workshop.tree, RUN_LIMITS,
+                            _view(lab, workshop), record=record)
         if ended.timed_out:
             raise _Failed("your policy did not end: a loop that never leaves?")
         if ended.status:
@@ -140,11 +145,11 @@ def compete(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     words = ["--seed", str(seed), *shlex.split(drawn(run.words, seed))]
     again = _again(lab, shlex.join(["build/schedsim", *_words(lab), *words]))
     try:
-        par = max(discipline.of(_report(workshop, ["--sched", rival, *words])), run.options.get("least", 0))
+        par = max(discipline.of(_report(lab, workshop, ["--sched", rival, *words])), run.options.get("least", 0))
     except _Failed as error:
         raise LabError(f"lab {lab.number}, {run.title}: {rival}: {error}") from error
     try:
-        value = discipline.of(_report(workshop, [*_words(lab), *words]))
+        value = discipline.of(_report(lab, workshop, [*_words(lab), *words]))
     except _Failed as error:
         return Result("simulator", run.title, 0, run.points, str(error), again)
     part = min(1.0, max(0.0, (bad * par - value) / ((bad - good) * par)))

@@ -5,11 +5,11 @@ The filter is Python that reads a trace as text and prints a table. What is righ
 trace, but task by task, from the trace's binary form.
 """
 
-import os
 import pathlib
 import re
 import shlex
 import sys
+import sysconfig
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,13 +21,12 @@ from ..trace.tracefile import TraceFile
 from . import box
 from .results import Result, drawn
 from .spec import Lab, LabError, Run
-from .submission import PYTHON_MODULES
 from .workshop import Workshop
 
 COLUMNS = ("run_ns", "waits", "wait_ns", "preempted", "share")
 FILTER_LIMITS = box.Limits(cpu_s=10, wall_s=60, memory_mb=1024)
 SIMULATOR_LIMITS = box.Limits(cpu_s=20, wall_s=120, writes_files=True)
-GUARD = pathlib.Path(__file__).with_name("guard.py")
+PYTHON = pathlib.Path(sys.executable).resolve()
 
 Numbers = dict[str, int]  # by column
 
@@ -135,8 +134,8 @@ def compare(said: dict[int, Numbers], right: dict[int, Numbers], names: dict[int
 
 def run_filter(name: str, directory: pathlib.Path, reads: pathlib.Path | None = None) -> box.Ended:
     """Run the filter @name of @directory, which reads the text @reads."""
-    words = [sys.executable, "-I", "-S", str(GUARD), name, *PYTHON_MODULES]
-    return box.run(words, directory, FILTER_LIMITS, reads=reads)
+    view = box.View((name,), (sysconfig.get_path("stdlib"),), opens=True)
+    return box.program([str(PYTHON), "-I", "-S", "-B", name], directory, FILTER_LIMITS, view, reads=reads)
 
 
 def judge(lab: Lab, workshop: Workshop, run: Run, record: pathlib.Path, tier: str, again: str) -> Result:
@@ -168,8 +167,8 @@ def simulated(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     words = ["--seed", str(seed), *shlex.split(drawn(run.words, seed))]
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         record = pathlib.Path(directory) / "run.dat"
-        ended = box.run(["build/schedsim", "--trace", str(record), *words], workshop.tree, SIMULATOR_LIMITS,
-                        dict(os.environ))
+        ended = box.tool(["build/schedsim", "--trace", str(record), *words], workshop.tree, SIMULATOR_LIMITS,
+                         workshop.environment(), [record.parent])
         if ended.status or ended.timed_out:
             raise LabError(f"lab {lab.number}, {run.title}: the simulator did not run: {ended.how}")
         again = f"Again: make sim && {shlex.join(['build/schedsim', '--trace', 'run.dat', *words])}"

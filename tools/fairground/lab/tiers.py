@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The three parts of a grade. Each test is a process of its own; what it printed and recorded is judged here."""
 
-import os
 import pathlib
 import re
 import shlex
@@ -17,6 +16,7 @@ from .spec import Lab, LabError, Run, UnitTests
 from .workshop import BuildFailed, Workshop
 
 JUDGES = {**explain.JUDGES, **verdicts.JUDGES}
+READS, CLOSED = box.View((), opens=True), box.View(())  # sanitizers read the program that they report of
 UNIT_LIMITS = box.Limits(cpu_s=4, wall_s=60)
 SIMULATOR_LIMITS = box.Limits(cpu_s=5, wall_s=60, memory_mb=4096)
 KERNEL_LIMITS = box.Limits(cpu_s=60, wall_s=300, writes_files=True)
@@ -72,9 +72,9 @@ def _why_failed(text: str, ended: box.Ended) -> str:
 
 def _run_test(workshop: Workshop, program: str, test: str) -> tuple[bool, str, bool]:
     """(passed, why not, whether it did not end)"""
-    environment = {**os.environ, "UNIT_TEST": test, "CMOCKA_MESSAGE_OUTPUT": "TAP",
-                   "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=1024"}
-    ended = box.run([f"build/unit/test_{program}"], workshop.tree, UNIT_LIMITS, environment)
+    environment = {"UNIT_TEST": test, "CMOCKA_MESSAGE_OUTPUT": "TAP",
+                   "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=1024:verify_asan_link_order=0"}
+    ended = box.program([f"build/unit/test_{program}"], workshop.tree, UNIT_LIMITS, READS, environment)
     if ended.timed_out:
         return False, f"your code did not end within {UNIT_LIMITS.cpu_s} s: a loop that never leaves?", True
     reports = re.findall(r"^(not )?ok \d+ - (\w+)", ended.text, re.MULTILINE)
@@ -135,7 +135,7 @@ def _simulate(_: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     again = "make sim && " + shlex.join(["build/schedsim", "--seed", str(seed), "--decisions", "run.json", *words])
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         record = pathlib.Path(directory) / "run.json"
-        ended = box.run(command, workshop.tree, SIMULATOR_LIMITS, dict(os.environ), record)
+        ended = box.program(command, workshop.tree, SIMULATOR_LIMITS, CLOSED, record=record)
         findings = JUDGES[run.judge](record, hz)
         workshop.keep(record, run.title)
     failed = ""
@@ -194,7 +194,7 @@ def _boot(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         record = pathlib.Path(directory) / "run.dat"
         words = workshop.fairground("trace", "--events", "decision:*", "--out", str(record), *_options(settings))
-        ended = box.run(words, workshop.tree, KERNEL_LIMITS, workshop.environment())
+        ended = box.tool(words, workshop.tree, KERNEL_LIMITS, workshop.environment(), [record.parent])
         if not record.exists():
             return Result("kernel", run.title, 0, run.points, f"the machine did not run: {_said(ended)}", again)
         findings = JUDGES[run.judge](record, int(settings.get("hz", "250")))
@@ -225,7 +225,7 @@ def _pass(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     limits = replace(KERNEL_LIMITS, cpu_s=int(run.options.get("cpu_s", KERNEL_LIMITS.cpu_s)))
     for number in range(runs):
         settings = _settings(lab, run, seed + number)
-        ended = box.run(workshop.fairground("run", *_options(settings)), workshop.tree, limits, workshop.environment())
+        ended = box.tool(workshop.fairground("run", *_options(settings)), workshop.tree, limits, workshop.environment())
         why = _complaint(ended, str(run.options["says"]), str(run.options.get("hint", "")))
         if why:
             which = f" (run {number + 1} of {runs}, SEED={seed + number})" if runs > 1 else ""
@@ -240,7 +240,7 @@ def _read(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         record = pathlib.Path(directory) / "run.dat"
         words = workshop.fairground("trace", "--events", "sched:*", "--out", str(record), *_options(settings))
-        ended = box.run(words, workshop.tree, KERNEL_LIMITS, workshop.environment())
+        ended = box.tool(words, workshop.tree, KERNEL_LIMITS, workshop.environment(), [record.parent])
         if ended.status or ended.timed_out:
             raise LabError(f"lab {lab.number}, {run.title}: the machine did not run: {_said(ended)}")
         return reading.judge(lab, workshop, run, record, "kernel", again)

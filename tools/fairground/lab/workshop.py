@@ -146,8 +146,8 @@ class Workshop:
 
     def _make(self, targets: list[str], *words: str) -> box.Ended:
         make = os.environ.get("MAKE", "make")
-        return box.run([make, "--no-print-directory", "-k", f"-j{self.jobs}", "B=build", *words, *targets], self.tree,
-                       BUILD_LIMITS, self.environment())
+        return box.tool([make, "--no-print-directory", "-k", f"-j{self.jobs}", "B=build", *words, *targets], self.tree,
+                        BUILD_LIMITS, self.environment())
 
     def _lenient(self) -> str:
         """The makefile's warnings, none of which is an error."""
