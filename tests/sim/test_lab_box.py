@@ -64,6 +64,8 @@ def test_what_does_not_end_or_eats_memory_is_ended(program):
     assert program("for (;;) ;").timed_out
     assert program("abort();").how == "it was ended by SIGABRT"
     assert program("return 5;").status == 5
+    left = program('puts("ok 1 - all"); fflush(stdout); syscall(SYS_exit_group, 0);')  # as machine code would
+    assert left.status == box.LEFT and "before it was through" in left.how
     assert program("for (long i = 0;; i++) { char *p = malloc(1 << 20); if (!p) return 7; memset(p, 1, 1 << 20); }"
                    ).status == 7
     sleeps = program("sleep(100);", limits=box.Limits(cpu_s=1, wall_s=1))

@@ -22,7 +22,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 
-from fairground.lab import check, citations, explain, grade, handout, regions, spec, submission, tiers, workshop
+from fairground.lab import (
+    check, citations, explain, grade, handout, objects, regions, spec, submission, tiers, workshop)
 from fairground.lab.results import Result
 
 LABS = spec.all_labs()
@@ -290,8 +291,21 @@ def test_machine_code_that_reaches_around_is_seen(tmp_path, code, says):
     subprocess.run(["gcc", "-c", "-o", tmp_path / "code.o", source], check=True)
     subprocess.run(["gcc", "-shared", "-fPIC", "-o", tmp_path / "code.so", source], check=True)
     for name in ("code.o", "code.so"):
-        found = workshop.around([tmp_path / name])
+        found = objects.around([tmp_path / name])
         assert says in found and bool(found) == bool(says)
+
+
+@pytest.mark.parametrize("code, says", [
+    ("((void (*)(void))((char *)known + 2))();", {"f": 1}), ("void *p = (char *)known + 2; goto *p;", {"f": 1}),
+    ("static void (*const t[])(void) = { (void (*)(void))((char *)known + 2) }; t[a]();", {"f": 1}),
+    ("static void (*volatile v)(void) = known; v();", {"f": 1}), ("known();", {}),
+    ("switch (a) { case 1: known(); case 2: return 9; case 3: return 4; case 4: return 7; case 5: return 1; }", {})])
+def test_calls_of_what_has_no_name_are_counted(tmp_path, code, says):
+    source = tmp_path / "code.c"
+    source.write_text(f"void known(void) {{}}\nint f(int a) {{ {code} return 3; }}\n", encoding="utf-8")
+    subprocess.run(["gcc", "-O2", "-fno-pie", "-w", *workshop.LOOK.removeprefix("WARN=").split(), "-c", "-o",
+                    tmp_path / "code.o", source], check=True)
+    assert objects.through_pointers([tmp_path / "code.o"]) == says
 
 
 @pytest.mark.parametrize("line", ["\tcli", "\tcall panic", "\tmovq panic, %rax", "\tjmp *%rax", "\tpushq $panic",
@@ -322,7 +336,8 @@ def test_a_policy_that_does_not_end_is_waited_for_once(monkeypatch):
     monkeypatch.setattr(tiers, "build", lambda *_: ([], ""))
     monkeypatch.setattr(grade, "_too_much", lambda *_: "")
     lab = spec.find("10")
-    bench = types.SimpleNamespace(learn_calls=lambda _: None, put=lambda *_: None)
+    bench = types.SimpleNamespace(learn_calls=lambda _: None, put=lambda *_: None, reaches_around=lambda _: "",
+                                  draw_order=lambda _: None)
     graded = grade.of_code(lab, regions.read(handout.texts(lab), lab), bench, 1, list(spec.TIERS))
     assert not graded.refused and not graded.score
     assert [result.message.startswith("not tried") for result in graded.results] == [False] + [True] * (

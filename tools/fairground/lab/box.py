@@ -11,8 +11,10 @@ import functools
 import os
 import pathlib
 import re
+import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import threading
@@ -27,6 +29,7 @@ OUTPUT_LIMIT = 256 << 10
 DRAIN_S = 120  # for what is still in the pipes of a program that has ended
 CONFINE = ROOT / "tools/box/confine.c"
 UNCONFINED = 125  # the status of a program whose system calls could not be taken away
+LEFT = 256        # in place of a status 0 with which a program ended before its main() did
 INSIDE = pathlib.PurePath("/box")  # where a program under test works
 ALONE = ("bwrap", "--unshare-all", "--unshare-user", "--die-with-parent")
 LIBRARY = re.compile(r"(/\S+) \(0x")
@@ -52,6 +55,8 @@ class Ended:
         if self.status == -signal.SIGSYS:
             return ("it was ended for a system call that is not for a program under test: these compute, read and "
                     "print, and have no files, processes or network")
+        if self.status == LEFT:
+            return "it ended before it was through: your code left it by itself"
         if self.status < 0:
             return f"it was ended by {signal.Signals(-self.status).name}"
         return f"it ended with status {self.status}"
@@ -151,12 +156,17 @@ def _library() -> pathlib.Path:
     return path
 
 
-def _filter(view: View) -> int:
-    """A descriptor from which the library reads the filter of @view."""
-    source, into = os.pipe()
-    with open(into, "wb") as f:
-        f.write(calls.filter_of(view.opens))
-    return source
+def _rules(view: View, number: bytes) -> tuple[socket.socket, int]:
+    """(our end of a socket, the descriptor of the program's), from which the library reads @number and the filter."""
+    ours, theirs = socket.socketpair()
+    ours.sendall(number + calls.filter_of(view.opens))
+    return ours, theirs.detach()
+
+
+def _is_through(ours: socket.socket, number: bytes) -> bool:
+    """Did the program end by itself? Its library then sent @number back."""
+    with ours:
+        return ours.recv(len(number) + 1) == number
 
 
 # --- running ----------------------------------------------------------------------------------------------------
@@ -231,7 +241,8 @@ def program(words: list[str], cwd: pathlib.Path, limits: Limits, view: View, env
     of which @record gets what is written there.
     """
     demand()
-    rules = _filter(view)
+    number = secrets.token_bytes(16)
+    ours, rules = _rules(view, number)
     given, recorder = [rules], None
     if record:
         source, sink = os.pipe()
@@ -248,5 +259,7 @@ def program(words: list[str], cwd: pathlib.Path, limits: Limits, view: View, env
     status = ended.status if ended.status < 128 or why_not() else 128 - ended.status
     if status == UNCONFINED:
         raise LabError(f"{words[0]}: its system calls could not be taken away: {ended.text[:200]}")
+    if not _is_through(ours, number) and not status:
+        status = LEFT
     over = status in (-signal.SIGXCPU, -signal.SIGKILL)
     return Ended(status, ended.text, ended.timed_out or over)

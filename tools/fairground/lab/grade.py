@@ -82,6 +82,10 @@ def _too_much(lab: Lab, workshop: Workshop, built: list[str]) -> str:
 def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progress: Progress) -> None:
     workshop.learn_calls(grade.lab)
     workshop.put(grade.lab, code)
+    grade.refused = workshop.reaches_around(grade.lab)
+    if grade.refused:
+        return
+    workshop.draw_order(grade.seed)
     stages = [[tier for tier in grade.chosen if tier != "kernel"], [tier for tier in grade.chosen if tier == "kernel"]]
     for stage in filter(None, stages):
         if grade.lab.policy and any(map(tiers.ends_not, grade.results)):

@@ -290,6 +290,13 @@ def _check_python(name: str, text: str) -> None:
         raise Refused(f"{name}:{where}: it is no Python: {what}") from error
 
 
+def _check_header(name: str, text: str) -> None:
+    """A header is read by files that are not the student's, too: its names would be others there."""
+    directive = DIRECTIVE.search(_code(name, text))
+    if directive:
+        raise Refused(f"{name} has a #{directive[1]} in a header, where it would change other files; {PLAIN_C}")
+
+
 def check_code(lab: Lab, code: dict[str, str]) -> None:
     """Refuse code that reaches for more than it may use. What it calls is checked when it is built."""
     for hole in lab.holes:
@@ -306,6 +313,8 @@ def check_code(lab: Lab, code: dict[str, str]) -> None:
                 raise Refused(f"{hole.file} has {lines} lines; a policy has at most {POLICY_LINES}")
             text = OWN_INCLUDE.sub("", text)
         _check_c(hole.name, text, lab.refused)
+        if hole.file.endswith(".h"):
+            _check_header(hole.name, text)
 
 
 def wrong_code(lab: Lab, wrong: Wrong) -> dict[str, str]:

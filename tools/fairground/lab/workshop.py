@@ -9,15 +9,15 @@ import json
 import os
 import pathlib
 import queue
+import random
 import re
 import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from typing import TextIO
 
 from ..base.tree import ROOT
-from . import box, handout, outputs, regions
+from . import box, handout, objects, outputs, regions
 from .spec import Lab, LabError, all_labs
 
 MESSAGE = re.compile(r"^(\S+?):(\d+):\d+: (error|warning|fatal error): (.*?)(?: \[-W\S+\])?$", re.MULTILINE)
@@ -28,11 +28,10 @@ OUT_OF_MEMORY = re.compile(r"^(?:virtual memory exhausted|\S+: out of memory all
                            r"\S+: fatal error: Killed signal)", re.MULTILINE)
 BROKEN_DOWN = re.compile(r"^\S+: internal compiler error", re.MULTILINE)
 NOT_MADE = re.compile(r"\*\*\* \[(?:\S+: )?build/(\S+)\.\w+\]")
-BEFORE_MAIN = re.compile(r"\s(\.(?:preinit_array|init_array|fini_array|ctors|dtors|init|fini))[\w.]*\s+([0-9a-f]+)")
-LINKERS_OWN = {".init_array": 8, ".fini_array": 8, ".init": 0x20, ".fini": 0x10}  # bytes in any shared object
-ENTERS_KERNEL = re.compile(r"^\s*[0-9a-f]+:\s+(syscall|sysenter|int)\b", re.MULTILINE)
 BUILD_LIMITS = box.Limits(cpu_s=40, wall_s=600, memory_mb=4096, writes_files=True)  # time and memory of each process
-TARGETS = {"simulator": "sim", "kernel": "image"}
+LAYOUT, CODE = "linker.ld", "*(.text .text.*)"  # where the kernel's code is
+CODE_OF_KERNEL = ("arch/", "kernel/", "lib/", "sched/")
+LOOK = "WARN=-w -fno-inline -fno-jump-tables"
 KEPT = ("inc", "policies", "sim", "schedsim", ".commit", ".flags", "kernel", "user", "fairground.elf",
         "initramfs.cpio", "vdso.so", "vdso.so.d", "vdso.so.debug")
 KEPT_UNIT = ("sched", "lib", "kernel")
@@ -73,6 +72,7 @@ class Workshop:
         self.records = ""  # where simulated runs keep their records of decisions, {}: the run's title; "": nowhere
         self._ready = False
         self._known_calls: dict[int, set[str]] = {}  # of each lab's files in the kernel, without a student's code
+        self._may_look: dict[int, objects.Look] = {}  # of each lab's files, how they may look
 
     # --- the tree ---------------------------------------------------------------------------------------
 
@@ -119,10 +119,27 @@ class Workshop:
         texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in self._touched() | set(lab.files)}
         texts.update(regions.put({name: texts[name] for name in lab.files}, lab, code))
         for name, text in texts.items():
-            path = self.tree / name
-            if not path.exists() or path.read_text(encoding="utf-8") != text:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
+            self._write(self.tree / name, text)
+
+    def draw_order(self, seed: int) -> None:
+        """Have the kernel's code in an order that @seed draws, object by object: who knows where one function is knows
+        no other. Data stay where they are, and with them the order of tests.
+        """
+        objects_of = sorted(name for name in handout.source_files()
+                            if name.startswith(CODE_OF_KERNEL) and name.endswith((".c", ".S")))
+        random.Random(f"order {seed}").shuffle(objects_of)
+        text = (ROOT / LAYOUT).read_text(encoding="utf-8")
+        if text.count(CODE) != 1:
+            raise LabError(f"{LAYOUT} has no line {CODE}")
+        drawn = "\n\t\t".join([*(f"*kernel/{name}.o{CODE[1:]}" for name in objects_of), CODE])
+        self._write(self.tree / LAYOUT, text.replace(CODE, drawn))
+
+    @staticmethod
+    def _write(path: pathlib.Path, text: str) -> None:
+        """Write the file @path, which keeps its time if it has that text."""
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
 
     def _touched(self) -> set[str]:
         """The files in which any submission may have left something."""
@@ -197,15 +214,15 @@ class Workshop:
 
     def system_calls(self, more: list[str]) -> str:
         """What in the scheduler's machine code reaches around what it calls; "" if nothing does."""
-        return around(self._scheduler(more))
+        return objects.around(self._scheduler(more))
 
     def unexpected_calls(self, more: list[str]) -> list[str]:
         """What the scheduler, with the objects @more, calls beside itself and its host: exit(), printf() and the like.
         """
-        allowed = set(COMPILER_CALLS)
+        allowed = set(objects.COMPILER_CALLS)
         for header in ("sched/host.h", "lib/string.h"):  # in the simulator, libc has what is in lib/string.c
             allowed |= set(DECLARED.findall((ROOT / header).read_text(encoding="utf-8")))
-        return sorted(_undefined(self._scheduler(more)) - allowed)
+        return sorted(objects.undefined(self._scheduler(more)) - allowed)
 
     def kernel_objects(self, lab: Lab) -> list[str]:
         """The kernel's objects that have regions of @lab; what make is to build for them."""
@@ -213,30 +230,48 @@ class Workshop:
 
     def learn_calls(self, lab: Lab) -> None:
         """Note what the kernel's files with regions call when a stub is in each region, and every name they mention
-        elsewhere, for a stub may make a call needless. Changes the tree.
+        elsewhere, for a stub may make a call needless; and how files with stubs and with the reference look. Changes
+        the tree.
         """
-        if lab.kernel_files and lab.number not in self._known_calls:
-            self.put(lab, regions.stubs(lab))
+        if lab.number in self._may_look:
+            return
+        self.put(lab, regions.read(handout.texts(lab), lab))
+        known = self._look(lab)
+        self.put(lab, regions.stubs(lab))
+        self._may_look[lab.number] = known | self._look(lab)
+        if lab.kernel_files:
             self.build(self.kernel_objects(lab))
             outside = regions.outside(handout.texts(lab), lab)
-            self._known_calls[lab.number] = _undefined([self.tree / name for name in self.kernel_objects(lab)]).union(
+            calls = objects.undefined([self.tree / name for name in self.kernel_objects(lab)])
+            self._known_calls[lab.number] = calls.union(
                 *(re.findall(r"\w+", outside[name]) for name in lab.kernel_files))
 
     def new_kernel_calls(self, lab: Lab) -> list[str]:
         """What the built files of the kernel call beside that and what the lab allows."""
         if not lab.kernel_files:
             return []
-        used = _undefined([self.tree / name for name in self.kernel_objects(lab)])
-        return sorted(used - self._known_calls[lab.number] - set(lab.calls) - COMPILER_CALLS)
+        used = objects.undefined([self.tree / name for name in self.kernel_objects(lab)])
+        return sorted(used - self._known_calls[lab.number] - set(lab.calls) - objects.COMPILER_CALLS)
+
+    def _look(self, lab: Lab) -> objects.Look:
+        """How the files of @lab look, if they can be compiled. They are compiled to be looked at: no function is within
+        another, and a `switch` jumps by name.
+        """
+        names = [f"build/look/kernel/{name}.o" for name in lab.files if name.endswith(".c")]
+        more = [f"POLICIES={lab.policy}"] if lab.policy else []
+        for name in names:
+            (self.tree / name).unlink(missing_ok=True)
+        if not names or self._make(names, "B=build/look", LOOK, *more).status:
+            return objects.Look()
+        return objects.look([self.tree / name for name in names])
+
+    def reaches_around(self, lab: Lab) -> str:
+        """A sentence on what the code does that neither reference nor stub does; "" if there is nothing."""
+        return self._look(lab).beyond(self._may_look[lab.number])
 
     def fairground(self, *words: str) -> list[str]:
         """The words of a command of this tree's machine, run by the trunk's tools."""
         return [sys.executable, "-m", "fairground", "--build", str(self.tree / "build"), *words]
-
-
-# memory functions and 128-bit division, which the compiler calls on its own
-COMPILER_CALLS = {"memcpy", "memset", "memmove", "memcmp", "_GLOBAL_OFFSET_TABLE_", "__divti3", "__udivti3", "__modti3",
-                  "__umodti3"}
 
 
 def _reason(ended: box.Ended) -> str:
@@ -249,37 +284,6 @@ def _reason(ended: box.Ended) -> str:
         return f"there is no function {missing[0]}()"
     lines = [line for line in ended.text.splitlines() if "rror" in line] or ended.text.splitlines() or ["make failed"]
     return lines[0][:300]
-
-
-def _objdump(words: list[str], objects: list[pathlib.Path]) -> str:
-    if not objects:
-        return ""
-    return subprocess.run(["objdump", *words, *map(str, objects)], capture_output=True, text=True, check=True).stdout
-
-
-def around(objects: list[pathlib.Path]) -> str:
-    """Code of @objects that runs before main(), or enters the kernel on its own. The linker gives each shared object
-    one such function of its own.
-    """
-    for shared in (False, True):
-        some = [path for path in objects if (path.suffix != ".o") == shared]
-        for name, size in BEFORE_MAIN.findall(_objdump(["-h"], some)):
-            if not shared or int(size, 16) > LINKERS_OWN.get(name, 0):
-                return f"has code that runs before everything else ({name}, {int(size, 16)} bytes)"
-    instruction = ENTERS_KERNEL.search(_objdump(["-d", "--no-show-raw-insn"], objects))
-    return f"has the instruction {instruction[1]}" if instruction else ""
-
-
-def _undefined(objects: list[pathlib.Path]) -> set[str]:
-    """Names that @objects use and do not define."""
-    out = subprocess.run(["nm", *map(str, objects)], capture_output=True, text=True, check=True).stdout
-    used, defined = set(), set()
-    for words in map(str.split, out.splitlines()):
-        if len(words) == 2 and words[0] == "U":
-            used.add(words[1].partition("@")[0])  # a shared object's has the version of the library
-        elif len(words) == 3:
-            defined.add(words[2])
-    return used - defined
 
 
 class Pool:
