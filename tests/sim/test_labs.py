@@ -310,7 +310,7 @@ def test_calls_of_what_has_no_name_are_counted(tmp_path, code, says):
 
 @pytest.mark.parametrize("line", ["\tcli", "\tcall panic", "\tmovq panic, %rax", "\tjmp *%rax", "\tpushq $panic",
                                   "\tret; cli", ".byte 0xfa", "\tmovq %rax, %cr3",
-                                  "# define ret cli", '\t"/*"\n\tcli /* */'])
+                                  "# define ret cli", "\tmovq $panic, %rax", '\t"/*"\n\tcli /* */'])
 def test_assembly_is_moves_only(line):
     lab = spec.find("11")
     code = regions.read(handout.texts(lab), lab)
@@ -318,6 +318,29 @@ def test_assembly_is_moves_only(line):
     code["stacks"] = code["stacks"].replace("\tret\n", line + "\n\tret\n")
     with pytest.raises(submission.Refused, match="is not for this lab"):
         submission.check_code(lab, code)
+
+
+@pytest.mark.parametrize("attack", spec.attacks(), ids=lambda attack: attack.name)
+def test_an_attack_is_one_on_its_lab(attack):
+    """`fairground lab check` hands it in. What a region may not have is said before anything is built."""
+    lab = spec.find(str(attack.lab))
+    assert set(attack.code) <= {hole.name for hole in lab.holes} and attack.says
+    assert all(attack.bands[tier][1] <= lab.floor[tier][1] for tier in spec.TIERS)
+    try:
+        submission.check_code(lab, regions.stubs(lab) | attack.code)
+    except submission.Refused as error:
+        assert attack.says in str(error)
+
+
+def test_the_kernels_code_is_in_an_order_that_the_seed_draws(tmp_path):
+    place = workshop.Workshop(tmp_path, 1)
+    orders = []
+    for seed in (1, 1, 2):
+        place.draw_order(seed)
+        orders.append((place.tree / "linker.ld").read_text(encoding="utf-8"))
+    assert orders[0] == orders[1] != orders[2]
+    assert all(order.count("*kernel/kernel/base/console.c.o(.text") == 1 for order in orders)
+    assert sorted(orders[0].splitlines()) == sorted(orders[2].splitlines())
 
 
 def test_ports_are_not_for_the_switch():

@@ -18,11 +18,12 @@ from dataclasses import dataclass
 
 from ..machine.machine import at_once
 from . import citations, grade, handout, regions, submission
-from .spec import TIERS, Bands, Lab, LabError, all_labs, wrong_solutions
+from .spec import TIERS, Bands, Lab, LabError, all_labs, attacks, wrong_solutions
 from .workshop import Pool
 
-HANDOUT, REFERENCE = "hand-out", "reference"
+HANDOUT, REFERENCE, ATTACK = "hand-out", "reference", "attack "
 BUILD_S = 900
+ATTACKS = 3     # of each lab that has some, unless all are tried
 WRONG_ONES = 3  # of each lab, unless all are tried; of one that has nothing but kernel runs, 1
 
 
@@ -62,6 +63,8 @@ def _cases(lab: Lab, chosen: tuple[str, ...]) -> list[Case]:
     everything = {tier: (int(lab.points(tier)), int(lab.points(tier))) for tier in TIERS}
     cases = [Case(lab, HANDOUT, regions.stubs(lab), lab.floor, lab.floor_says, chosen),
              Case(lab, REFERENCE, regions.read(handout.texts(lab), lab), everything, "", chosen)]
+    cases += [Case(lab, ATTACK + attack.name, regions.stubs(lab) | attack.code, attack.bands, attack.says, chosen)
+              for attack in attacks() if attack.lab == lab.number]
     return cases + [Case(lab, wrong.name, submission.wrong_code(lab, wrong), wrong.bands, wrong.says, chosen)
                     for wrong in wrong_solutions(lab)]
 
@@ -146,7 +149,10 @@ def _some(labs: list[Lab], cases: list[Case], seed: int) -> list[Case]:
     labs = [lab for lab in labs if lab not in slow or lab is slow[seed % len(slow)]]
     kept = [case for case in cases if case.lab in labs and case.name in (HANDOUT, REFERENCE)]
     for lab in labs:
-        wrong = [case for case in cases if case.lab is lab and case not in kept]
+        others = [case for case in cases if case.lab is lab and case not in kept]
+        hostile = [case for case in others if case.name.startswith(ATTACK)]
+        wrong = [case for case in others if case not in hostile]
+        kept += drawn.sample(hostile, min(ATTACKS, len(hostile)))
         kept += drawn.sample(wrong, min(1 if "kernel" in _fast(lab) else WRONG_ONES, len(wrong)))
     return sorted(kept, key=cases.index)
 

@@ -17,7 +17,7 @@ from typing import Any
 from . import outputs, submission, tiers
 from .results import Result
 from .spec import TIERS, Lab
-from .workshop import Workshop
+from .workshop import BuildFailed, Workshop
 
 WARNING_COST = CHANGE_COST = 5
 
@@ -82,7 +82,10 @@ def _too_much(lab: Lab, workshop: Workshop, built: list[str]) -> str:
 def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progress: Progress) -> None:
     workshop.learn_calls(grade.lab)
     workshop.put(grade.lab, code)
-    grade.refused = workshop.reaches_around(grade.lab)
+    try:
+        grade.refused = workshop.reaches_around(grade.lab)
+    except BuildFailed as error:
+        grade.refused = f"it does not compile: {error}"
     if grade.refused:
         return
     workshop.draw_order(grade.seed)

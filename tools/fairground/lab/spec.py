@@ -186,3 +186,31 @@ def find(number: str, root: pathlib.Path = ROOT) -> Lab:
             return lab
     known = ", ".join(str(lab.number) for lab in labs) or "none"
     raise LabError(f"no lab has the number {shortened(number) or '(none given)'}; there are {known}")
+
+
+@dataclass(frozen=True)
+class Attack:
+    """What a hostile student may hand in: the hand-out's stubs, but for @code; its points and what is said, as of a
+    wrong solution.
+    """
+
+    name: str
+    where: str
+    lab: int
+    code: dict[str, str]
+    bands: Bands
+    says: str
+
+
+def _attack(path: pathlib.Path, name: str, row: dict[str, Any]) -> Attack:
+    where = f"{path}: {name}"
+    try:
+        return Attack(name, where, row["lab"], row["code"], _bands(row["score"], where), row["says"])
+    except KeyError as error:
+        raise LabError(f"{where}: there is no {error.args[0]}") from error
+
+
+def attacks(root: pathlib.Path = ROOT) -> list[Attack]:
+    """All attacks of labs/attacks. A hand-out has none."""
+    return [_attack(path, name, row) for path in sorted(root.glob("labs/attacks/*.toml"))
+            for name, row in tomllib.loads(path.read_text(encoding="utf-8")).items()]

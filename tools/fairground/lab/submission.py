@@ -31,7 +31,7 @@ ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
 DAMAGED = (*DAMAGE, zipfile.BadZipFile, OSError, RuntimeError)
 POLICY_LINES = 350
 OWN_INCLUDE = re.compile(r'^#include "(?:sched|lib)/[\w/]+\.h"$', re.MULTILINE)
-OPERAND = r"(?:%r\w+|-?\d*\(%r\w+\)|\$-?\w+)"
+OPERAND = r"(?:%r\w+|-?\d*\(%r\w+\)|\$-?(?:0x)?[\da-fA-F]+)"
 INSTRUCTION = re.compile(rf"(?:FUNCTION|END)\(x86_switch_stacks\)|\s+(?:(?:pushq|popq)\s+%r\w+|ret|"
                          rf"(?:movq|leaq|addq|subq|xchgq)\s+{OPERAND},\s*{OPERAND})\s*")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)

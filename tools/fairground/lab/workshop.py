@@ -204,7 +204,7 @@ class Workshop:
         """The file of which make did not make an object, as far as that is known."""
         if not not_made:
             return "a file"
-        path = not_made[1].partition("/")[2]  # below build/sim, build/unit and build/kernel as in the tree
+        path = not_made[1].removeprefix("look/").partition("/")[2]  # below build/sim, build/kernel, ... as in the tree
         return next((path + end for end in (".c", ".S") if (self.tree / (path + end)).exists()), not_made[1])
 
     def _scheduler(self, more: list[str]) -> list[pathlib.Path]:
@@ -261,7 +261,12 @@ class Workshop:
         more = [f"POLICIES={lab.policy}"] if lab.policy else []
         for name in names:
             (self.tree / name).unlink(missing_ok=True)
-        if not names or self._make(names, "B=build/look", LOOK, *more).status:
+        if not names:
+            return objects.Look()
+        done = self._make(names, "B=build/look", LOOK, *more)
+        if stopped := self._stopped(done):
+            raise BuildFailed(stopped)
+        if done.status:  # that is said with its reason when it is built to be run
             return objects.Look()
         return objects.look([self.tree / name for name in names])
 
