@@ -332,6 +332,16 @@ def test_an_attack_is_one_on_its_lab(attack):
         assert attack.says in str(error)
 
 
+@pytest.mark.parametrize("lab", LABS, ids=lambda lab: lab.directory.name)
+def test_a_right_solution_is_another(lab):
+    """`fairground lab check` grades it."""
+    reference = regions.read(handout.texts(lab), lab)
+    for code in spec.right_solutions(lab).values():
+        assert code and set(code) <= set(reference)
+        assert all(text != reference[name] for name, text in code.items())
+        submission.check_code(lab, reference | code)
+
+
 def test_the_kernels_code_is_in_an_order_that_the_seed_draws(tmp_path):
     place = workshop.Workshop(tmp_path, 1)
     orders = []

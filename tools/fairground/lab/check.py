@@ -18,12 +18,13 @@ from dataclasses import dataclass
 
 from ..machine.machine import at_once
 from . import citations, grade, handout, regions, submission
-from .spec import TIERS, Bands, Lab, LabError, all_labs, attacks, wrong_solutions
+from .spec import TIERS, Bands, Lab, LabError, all_labs, attacks, right_solutions, wrong_solutions
 from .workshop import Pool
 
-HANDOUT, REFERENCE, ATTACK = "hand-out", "reference", "attack "
+HANDOUT, REFERENCE, ATTACK, RIGHT = "hand-out", "reference", "attack ", "right: "
 BUILD_S = 900
 ATTACKS = 3     # of each lab that has some, unless all are tried
+RIGHT_ONES = 1  # of each lab
 WRONG_ONES = 3  # of each lab, unless all are tried; of one that has nothing but kernel runs, 1
 
 
@@ -63,6 +64,8 @@ def _cases(lab: Lab, chosen: tuple[str, ...]) -> list[Case]:
     everything = {tier: (int(lab.points(tier)), int(lab.points(tier))) for tier in TIERS}
     cases = [Case(lab, HANDOUT, regions.stubs(lab), lab.floor, lab.floor_says, chosen),
              Case(lab, REFERENCE, regions.read(handout.texts(lab), lab), everything, "", chosen)]
+    cases += [Case(lab, RIGHT + name, cases[1].code | code, everything, "", chosen)
+              for name, code in right_solutions(lab).items()]
     cases += [Case(lab, ATTACK + attack.name, regions.stubs(lab) | attack.code, attack.bands, attack.says, chosen)
               for attack in attacks() if attack.lab == lab.number]
     return cases + [Case(lab, wrong.name, submission.wrong_code(lab, wrong), wrong.bands, wrong.says, chosen)
@@ -81,7 +84,7 @@ def _problems(case: Case, got: grade.Grade) -> list[str]:
     said = case.says.split(" | ")
     if case.says and not any(part in sentence for part in said for sentence in got.sentences()):
         problems.append(f"nothing says \"{case.says}\"")
-    if case.name in (HANDOUT, REFERENCE) and (got.penalties or got.refused):
+    if (case.name in (HANDOUT, REFERENCE) or case.name.startswith(RIGHT)) and (got.penalties or got.refused):
         problems.append("; ".join(got.sentences()[:2]))
     if problems:
         problems.append(grade.text(got, details=False))
@@ -151,7 +154,9 @@ def _some(labs: list[Lab], cases: list[Case], seed: int) -> list[Case]:
     for lab in labs:
         others = [case for case in cases if case.lab is lab and case not in kept]
         hostile = [case for case in others if case.name.startswith(ATTACK)]
-        wrong = [case for case in others if case not in hostile]
+        right = [case for case in others if case.name.startswith(RIGHT)]
+        wrong = [case for case in others if case not in hostile and case not in right]
+        kept += drawn.sample(right, min(RIGHT_ONES, len(right)))
         kept += drawn.sample(hostile, min(ATTACKS, len(hostile)))
         kept += drawn.sample(wrong, min(1 if "kernel" in _fast(lab) else WRONG_ONES, len(wrong)))
     return sorted(kept, key=cases.index)

@@ -92,7 +92,7 @@ def own_files(lab: Lab) -> Iterator[tuple[str, pathlib.Path]]:
     """(path in the hand-out, file) of the lab's directory: what a student may see."""
     for path in sorted(lab.directory.rglob("*")):
         relative = path.relative_to(lab.directory)
-        if path.is_file() and relative.name not in ("wrong.toml", "instructor.md"):
+        if path.is_file() and relative.name not in ("wrong.toml", "right.toml", "instructor.md"):
             yield f"labs/{lab.directory.name}/{relative}", path
     yield ".github/workflows/classroom.yml", lab.directory.parent / "classroom.yml"
 

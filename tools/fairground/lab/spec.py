@@ -188,6 +188,13 @@ def find(number: str, root: pathlib.Path = ROOT) -> Lab:
     raise LabError(f"no lab has the number {shortened(number) or '(none given)'}; there are {known}")
 
 
+def right_solutions(lab: Lab) -> dict[str, dict[str, str]]:
+    """{name: regions in which it differs from the reference} of the solutions of @lab in other styles."""
+    path = lab.directory / "right.toml"
+    rows = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {name: row["code"] for name, row in rows.items()}
+
+
 @dataclass(frozen=True)
 class Attack:
     """What a hostile student may hand in: the hand-out's stubs, but for @code; its points and what is said, as of a
