@@ -23,7 +23,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 
 from fairground.lab import (
-    check, citations, explain, grade, handout, objects, regions, spec, submission, tiers, workshop)
+    check, citations, explain, grade, handout, objects, regions, replay, spec, submission, tiers, workshop)
 from fairground.lab.results import Result
 
 LABS = spec.all_labs()
@@ -351,6 +351,23 @@ def test_the_kernels_code_is_in_an_order_that_the_seed_draws(tmp_path):
     assert orders[0] == orders[1] != orders[2]
     assert all(order.count("*kernel/kernel/base/console.c.o(.text") == 1 for order in orders)
     assert sorted(orders[0].splitlines()) == sorted(orders[2].splitlines())
+
+
+def test_a_record_of_another_run_is_known(tmp_path):
+    schedsim = pathlib.Path(os.environ.get("B", "build")).resolve() / "schedsim"
+
+    def outline(*words):
+        subprocess.run([schedsim, "--sched", "eevdf", "--decisions", tmp_path / "run.json", *words], check=True,
+                       capture_output=True)
+        return replay.outline(tmp_path / "run.json")
+
+    asked = outline("--time", "200ms", "hogs:n=3", "bursts:run=1ms,sleep=3ms")
+    assert not replay.another_run(outline("--time", "200ms", "--seed", "1", "hogs:n=3", "bursts:run=1ms,sleep=3ms"),
+                                  asked)
+    for words in (("--time", "100ms", "hogs:n=3", "bursts:run=1ms,sleep=3ms"), ("--time", "200ms", "hogs:n=4"),
+                  ("--time", "200ms", "--hz", "1000", "hogs:n=3", "bursts:run=1ms,sleep=3ms")):
+        said = replay.another_run(outline(*words), asked)
+        assert said.startswith("this is the record of another run") and "tasks up to" in said
 
 
 def test_ports_are_not_for_the_switch():

@@ -91,6 +91,11 @@ class Lab:
         """The parts of a grade that give points."""
         return tuple(tier for tier in TIERS if self.points(tier))
 
+    @property
+    def replayed(self) -> bool:
+        """Are there runs of the simulator whose decisions are judged, which the grader repeats with the reference?"""
+        return any(run.judge not in ("explore", "compete", "read") for run in self.simulator)
+
     def points(self, tier: str) -> float:
         if tier == "unit":
             return sum(sum(tests.tests.values()) for tests in self.unit)

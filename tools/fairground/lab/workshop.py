@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from ..base.tree import ROOT
-from . import box, handout, objects, outputs, regions
+from . import box, handout, objects, outputs, regions, replay
 from .spec import Lab, LabError, all_labs
 
 MESSAGE = re.compile(r"^(\S+?):(\d+):\d+: (error|warning|fatal error): (.*?)(?: \[-W\S+\])?$", re.MULTILINE)
@@ -70,6 +70,8 @@ class Workshop:
         self.tree, self._lock = _free_place(self._build / "labs")
         self.jobs = jobs
         self.records = ""  # where simulated runs keep their records of decisions, {}: the run's title; "": nowhere
+        self.references: dict[int, str] = {}  # by lab: the simulator with its reference
+        self.outlines: dict[tuple[int, str], replay.Outline] = {}  # of the reference's runs: of seed and title
         self._ready = False
         self._known_calls: dict[int, set[str]] = {}  # of each lab's files in the kernel, without a student's code
         self._may_look: dict[int, objects.Look] = {}  # of each lab's files, how they may look
@@ -237,6 +239,10 @@ class Workshop:
             return
         self.put(lab, regions.read(handout.texts(lab), lab))
         known = self._look(lab)
+        if lab.replayed and not handout.manifest(ROOT):  # a hand-out has no reference
+            self.build(["build/schedsim"])
+            self.references[lab.number] = f"build/schedsim-{lab.number}"
+            shutil.copy2(self.tree / "build/schedsim", self.tree / self.references[lab.number])
         self.put(lab, regions.stubs(lab))
         self._may_look[lab.number] = known | self._look(lab)
         if lab.kernel_files:
