@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Pack the initial RAM file system: busybox with a link for each of its applets, our programs, /init and a
-# minimal /etc. The archive (cpio "newc") depends only on its content: names sorted, times and owners zero.
+# minimal /etc. The archive (cpio "newc") depends only on its content: names sorted, times and owners zero,
+# modes the same whatever the umask.
 #
 # Usage: mkinitramfs.sh OUT PROGRAM...
 # BUSYBOX: the busybox to pack. CROSS_COMPILE: prefix of strip.
@@ -23,7 +24,6 @@ fi
 root=$(mktemp -d)
 trap 'rm -rf "$root"' EXIT
 mkdir -p "$root/bin" "$root/etc" "$root/root" "$root/tmp" "$root/run" "$root/proc" "$root/sys" "$root/dev"
-chmod 1777 "$root/tmp"
 ln -s bin "$root/sbin"
 
 cp "$busybox" "$root/bin/busybox"
@@ -49,6 +49,7 @@ cd
 PROFILE
 
 find "$root" -exec touch -h -d @0 {} +
-chmod -R u=rwX,go=rX "$root/etc" "$root/bin"
+chmod -R u=rwX,go=rX "$root" # whatever the umask is here
+chmod 1777 "$root/tmp"
 (cd "$root" && find . -mindepth 1 | sort | cpio --quiet -o -H newc -R 0:0 --reproducible) >"$out.tmp"
 mv "$out.tmp" "$out"
