@@ -4,7 +4,12 @@
 
 SIM := $(B)/sim
 SIM_CPUS := 4096
-SIM_CFLAGS := $(CSTD) $(WARN) -fno-pie -fno-plt -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\" -DDEBUG=0
+# On macOS code is always independent of its position, no page is huge on request, and the compiler takes the formats of
+# sched/observe/event.def, which are Linux's and which lib/fmt.c prints, for its own library's.
+SIM_SYSTEM ?= $(shell uname -s)
+SIM_PLACE := $(if $(filter Darwin,$(SIM_SYSTEM)),-Wno-format -DMADV_HUGEPAGE=MADV_NORMAL,-fno-pie -fno-plt)
+SIM_LINK := $(if $(filter Darwin,$(SIM_SYSTEM)),,-no-pie)
+SIM_CFLAGS := $(CSTD) $(WARN) $(SIM_PLACE) -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\" -DDEBUG=0
 # The judge of explorations knows the inside of sched/, as tests do.
 SIM_C := $(filter-out %_wasi.c,$(wildcard sim/*.c sim/*/*.c tests/oracle/*.c))
 # A policy in expressions is a policy, and does, too.
@@ -29,7 +34,7 @@ $(patsubst %,$(SIM)/%.o,$(shell grep -lw COMMIT $(SIM_C))): $(B)/.commit
 
 $(B)/schedsim: $(SIM_OBJ)
 	@echo "  LD      $@"
-	$(Q)$(CC) -no-pie -rdynamic -o $@ $^ -ldl
+	$(Q)$(CC) $(SIM_LINK) -rdynamic -o $@ $^ -ldl
 
 # A policy as a shared object, for schedsim --plugin: it finds its own name where the list of policies says "guest".
 PLUGIN := $(basename $(notdir $(SRC)))

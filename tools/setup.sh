@@ -2,81 +2,115 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Set up a machine for Fairground: find what is missing and install it.
 #
-# On Debian and Ubuntu, as root, this installs without asking. Elsewhere it prints one sentence with the names of the
-# packages and exits 1. When nothing is missing it says so in well under a second. It needs only a POSIX shell and,
-# to install, apt.
+# On Debian and Ubuntu, as root, this installs without asking. Elsewhere it prints the command that installs the missing
+# packages (tools/other-systems.txt), and exits 1. When nothing is missing it says so in well under a second. It needs
+# only a POSIX shell and, to install, apt.
 #
-# With --compare it also fetches Debian's kernels 6.1, 6.12 and 7.2 into ${B:-build}/linux: make fidelity ARGS=--fresh
-# boots the first two, make bench ARGS=--fresh all three. It fetches the trace-cmd of Debian 13 into ${B:-build}/trixie,
-# too, with the libraries it needs: a second judge of our traces.
+#	(none)		what make run, make sim, make unit and the labs need: 560 MB on an empty Debian 12
+#	--docs		also pictures, the page for browsers, trace-cmd, the book: 1.9 GB more
+#	--test		also what make test needs: 2.2 GB more than (none)
+#	--all		also what nightly tests and benchmarks need: 2.5 GB more than (none)
+#	--for USE	only what one thing needs, such as iso, page, pictures, gdb; several with commas
+#	--compare	also Debian's kernels 6.1, 6.12 and 7.2 in ${B:-build}/linux: make fidelity ARGS=--fresh
+#			boots the first two, make bench ARGS=--fresh all three; and in ${B:-build}/trixie the
+#			trace-cmd of Debian 13 with its libraries, a second judge of our traces
+#	--lacks USE	install nothing: print a sentence about what is missing for it, if anything is
 #
-# Usage: sh tools/setup.sh [--compare]
+# Usage: sh tools/setup.sh [--docs] [--test] [--all] [--for USE] [--compare] | --lacks USE
 set -eu
 
-case ${1-} in
-'' | --compare) ;;
---help) sed -n '3,13s/^# \{0,1\}//p' "$0"; exit ;;
-*) echo "usage: sh tools/setup.sh [--compare]" >&2; exit 2 ;;
-esac
+default=run,sim,unit
+docs=pictures,page,traces,book
+test=iso,types,format,gdb,test
+every=bench,mutate,spin,window
 
-# One line for each need: how to find it, the Debian package, and its use here.
+say() { echo "setup: $*" >&2; }
+fail() { say "$@"; exit 1; }
+usage() { sed -n 's/^# Usage: /usage: /p' "$0" >&2; exit 2; }
+
+uses='' compare='' lacks=''
+while [ $# -gt 0 ]; do
+	case $1 in
+	--docs) uses=$uses,$default,$docs ;;
+	--test) uses=$uses,$default,$docs,$test ;;
+	--all) uses=$uses,$default,$docs,$test,$every ;;
+	--for | --lacks)
+		[ $# -gt 1 ] || usage
+		uses=$uses,$2
+		[ "$1" = --for ] || lacks=$2
+		shift
+		;;
+	--compare) compare=yes ;;
+	--help) sed -n '3,22s/^# \{0,1\}//p' "$0"; exit ;;
+	*) usage ;;
+	esac
+	shift
+done
+uses=${uses:-,$default},
+for use in $(echo "$uses" | sed 's/,/ /g'); do
+	case ,$default,$docs,$test,$every, in *,"$use",*) continue ;; esac
+	say "nothing is called $use; known are $default,$docs,$test,$every"
+	exit 2
+done
+
+# One line for each need: the uses for which it is needed, how to find it, the Debian package, and what it does here.
 # "cmd X": a program on PATH; "file X": a file, wildcards allowed; "static X": a program without dynamic linker.
 needs='
-cmd gcc             gcc              # compiles the kernel, the tests and the simulator
-file /usr/include/stdio.h libc6-dev  # the tests and the simulator are hosted programs
-cmd ld              binutils         # links the kernel
-cmd make            make             # the one entry point
-cmd mypy            mypy             # make types: checks the Python of tools/
-cmd git             git              # every run prints the commit
-cmd python3         python3          # runner, symbol table, tidy (standard library only)
-file /usr/lib/python3*/*-packages/pytest/__init__.py python3-pytest # end-to-end tests
-file /usr/lib/python3*/*-packages/xdist/__init__.py python3-pytest-xdist # several of them at a time
-file /usr/lib/python3*/*-packages/matplotlib/__init__.py python3-matplotlib # pictures of experiments
-file /usr/share/fonts/truetype/wqy/wqy-zenhei.ttc fonts-wqy-zenhei # in them names in Chinese, Japanese, Korean
-file /usr/share/fonts/truetype/ancient-scripts/Symbola_hint.ttf fonts-symbola # and with emoji
-file /usr/lib/python3*/*-packages/scipy/__init__.py python3-scipy # their intervals and tests
-file /usr/lib/python3*/*-packages/distributed/__init__.py python3-distributed # Dask: sweeps on many workers
-cmd qemu-system-x86_64 qemu-system-x86 # the machine
-file /usr/share/qemu/qboot.rom qemu-system-data # the small firmware: starts in 0.3 virtual ms
-cmd musl-gcc        musl-tools       # user programs are static musl binaries
-static busybox      busybox-static   # the shell inside; unmodified
-cmd bwrap           bubblewrap       # labs: what students wrote runs in namespaces of its own
-cmd cpio            cpio             # packs the initial RAM file system
-file /usr/include/cmocka.h libcmocka-dev # unit tests
-cmd clang           clang            # the second compiler every file must please
-file /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-x86_64.a libclang-rt-dev # its sanitizers
-cmd wasm-ld         lld              # make wasm: the linker,
-file /usr/lib/wasm32-wasi/libc.a wasi-libc # the C library,
-file /usr/lib/llvm-*/lib/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a libclang-rt-dev-wasm32 # what clang calls
-cmd clang-format    clang-format     # make format
-cmd grub-mkrescue   grub-common      # the boot ISO: the tool,
-file /usr/lib/grub/i386-pc/multiboot2.mod grub-pc-bin # what it puts in,
-cmd xorriso         xorriso          # and two programs it calls
-cmd mformat         mtools
-cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
-file /usr/lib/*/libkshark.so.2 libkshark2 # the reader of KernelShark
-cmd kernelshark     kernelshark      # draws our traces in a window,
-cmd Xvfb            xvfb             # on a display without a screen
-cmd perf            linux-perf       # runs in the guest in the tests: perf sched record
-cmd gdb             gdb              # make gdb
-cmd valgrind        valgrind         # make bench-sim counts instructions
-cmd spin            spin             # checks the models of wakeups and switches, tests/spin
-cmd sqlite3         sqlite3          # programs of Debian that the guest runs in the tests:
-cmd numactl         numactl
-cmd cgexec          cgroup-tools
-cmd fzf             fzf              # written in Go
-cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of others
-file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # make mutate: the syntax tree of the source
-file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
-file /usr/lib/python3*/*-packages/pip/__init__.py python3-pip # brings what Debian does not have: packages.txt
-file /usr/lib/python3*/*-packages/argcomplete/__init__.py python3-argcomplete # Tab completes words of fairground
-file /usr/lib/python3*/*-packages/wheel/__init__.py python3-wheel # pip install . without network
-file /usr/lib/python3*/*-packages/pandas/__init__.py python3-pandas # examples/results.ipynb reads results,
-file /usr/lib/python3*/*-packages/nbclient/__init__.py python3-nbclient # and the tests run it
-file /usr/lib/python3*/*-packages/ipykernel/__init__.py python3-ipykernel # in this kernel of Jupyter
-cmd node            nodejs           # runs WebAssembly: our simulator, and Perfetto, which judges our files
-cmd npm             npm              # brings what builds the page for browsers: web/package-lock.json
-cmd chromium        chromium         # opens that page, and reports, in the tests; prints the book
+run,sim,unit   cmd gcc             gcc              # compiles the kernel, the tests and the simulator
+run,sim,unit   file /usr/include/stdio.h libc6-dev  # the tests and the simulator are hosted programs
+run,sim,unit   cmd ld              binutils         # links the kernel
+run,sim,unit   cmd make            make             # the one entry point
+run,sim        cmd git             git              # every run prints the commit
+run,sim        cmd python3         python3          # runner, symbol table, tidy (standard library only)
+run            cmd qemu-system-x86_64 qemu-system-x86 # the machine
+run            file /usr/share/qemu/qboot.rom qemu-system-data # the small firmware: starts in 0.3 virtual ms
+run            cmd musl-gcc        musl-tools       # user programs are static musl binaries
+run            static busybox      busybox-static   # the shell inside; unmodified
+run            cmd cpio            cpio             # packs the initial RAM file system
+sim,unit       file /usr/include/jsmn.h libjsmn-dev # the simulator reads JSON
+unit           file /usr/include/cmocka.h libcmocka-dev # unit tests
+unit           cmd bwrap           bubblewrap       # labs: what students wrote runs in namespaces of its own
+types          cmd mypy            mypy             # make types: checks the Python of tools/
+format         cmd clang-format    clang-format     # make format
+iso            cmd grub-mkrescue   grub-common      # the boot ISO: the tool,
+iso            file /usr/lib/grub/i386-pc/multiboot2.mod grub-pc-bin # what it puts in,
+iso            cmd xorriso         xorriso          # and two programs it calls
+iso            cmd mformat         mtools
+traces         cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
+pictures       file /usr/lib/python3*/*-packages/matplotlib/__init__.py python3-matplotlib # pictures of experiments
+pictures       file /usr/share/fonts/truetype/wqy/wqy-zenhei.ttc fonts-wqy-zenhei # names in Chinese, Japanese, Korean
+pictures       file /usr/share/fonts/truetype/ancient-scripts/Symbola_hint.ttf fonts-symbola # and with emoji
+pictures       file /usr/lib/python3*/*-packages/scipy/__init__.py python3-scipy # their intervals and tests
+pictures       file /usr/lib/python3*/*-packages/pandas/__init__.py python3-pandas # results.ipynb reads results
+page,test      cmd clang           clang            # the second compiler every file must please; WebAssembly
+page           cmd wasm-ld         lld              # make wasm: the linker,
+page           file /usr/lib/wasm32-wasi/libc.a wasi-libc # the C library,
+page           file /usr/lib/llvm-*/lib/clang/*/lib/wasi/libclang_rt.builtins-wasm32.a libclang-rt-dev-wasm32 #
+page           cmd node            nodejs           # runs WebAssembly: our simulator, and Perfetto
+page           cmd npm             npm              # brings what builds the page for browsers: web/package-lock.json
+book           cmd chromium        chromium         # prints the book; opens the page, and reports, in the tests
+pictures,book  file /usr/lib/python3*/*-packages/pip/__init__.py python3-pip # brings what Debian lacks: packages.txt
+gdb            cmd gdb             gdb              # make gdb
+test           file /usr/lib/python3*/*-packages/pytest/__init__.py python3-pytest # end-to-end tests
+test           file /usr/lib/python3*/*-packages/xdist/__init__.py python3-pytest-xdist # several of them at a time
+pictures       file /usr/lib/python3*/*-packages/distributed/__init__.py python3-distributed # sweeps on many workers
+test           file /usr/lib/llvm-*/lib/clang/*/lib/linux/libclang_rt.asan-x86_64.a libclang-rt-dev # its sanitizers
+test           file /usr/lib/*/libkshark.so.2 libkshark2 # the reader of KernelShark
+test           cmd perf            linux-perf       # runs in the guest in the tests: perf sched record
+test           cmd sqlite3         sqlite3          # programs of Debian that the guest runs in the tests:
+test           cmd numactl         numactl
+test           cmd cgexec          cgroup-tools
+test           cmd fzf             fzf              # written in Go
+test           cmd cyclicdeadline  rt-tests         # SCHED_DEADLINE judged by a program of others
+test           file /usr/lib/python3*/*-packages/argcomplete/__init__.py python3-argcomplete # Tab completes words
+test           file /usr/lib/python3*/*-packages/wheel/__init__.py python3-wheel # pip install . without network
+test           file /usr/lib/python3*/*-packages/nbclient/__init__.py python3-nbclient # runs examples/results.ipynb
+test           file /usr/lib/python3*/*-packages/ipykernel/__init__.py python3-ipykernel # in this kernel of Jupyter
+window         cmd kernelshark     kernelshark      # draws our traces in a window,
+window         cmd Xvfb            xvfb             # on a display without a screen
+bench          cmd valgrind        valgrind         # make bench-sim counts instructions
+spin           cmd spin            spin             # checks the models of wakeups and switches, tests/spin
+mutate         file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # the syntax tree of the source
 '
 
 # SMP under -icount needs a QEMU that shares a turn among CPUs, 8.1 or newer (docs/adr/003-deterministic-smp.md).
@@ -95,9 +129,6 @@ else
 	packages_dir=${XDG_DATA_HOME:-${HOME:-/tmp}/.local/share}/fairground/python
 fi
 
-say() { echo "setup: $*" >&2; }
-fail() { say "$@"; exit 1; }
-
 exists() { # the first name that a wildcard stands for
 	[ -e "$1" ]
 }
@@ -106,13 +137,20 @@ is_static() {
 	program=$(command -v "$1") && ! ldd "$program" >/dev/null 2>&1
 }
 
+is_used() { # a list of uses, with commas
+	for use in $(echo "$1" | sed 's/,/ /g'); do
+		case $uses in *,"$use",*) return ;; esac
+	done
+	return 1
+}
+
 list_missing() {
-	echo "$needs" | while read -r kind what package _; do
+	echo "$needs" | while read -r for kind what package _; do
+		[ -n "$for" ] && is_used "$for" || continue
 		case $kind in
 		cmd) command -v "$what" >/dev/null 2>&1 ;;
 		file) exists $what ;;
 		static) is_static "$what" ;;
-		*) continue ;;
 		esac || echo "$package"
 	done
 }
@@ -238,15 +276,42 @@ fetch_trace_cmd() {
 
 # --- the packages ---------------------------------------------------------------------
 
+# The names of Debian's packages on another system, "-" being none of its own; then those for which none is known.
+other_names() { # the number of a column of the table, Debian's names
+	column=$1 names='' unknown=''
+	shift
+	while read -r debian row; do
+		case " $* " in *" $debian "*) ;; *) continue ;; esac
+		name=$(echo "$row" | sed -E "s/^([^ ]+ +){$((column - 1))}([^ ]+).*/\\2/; s/\\+/ /g")
+		case $name in
+		-) ;;
+		'?') unknown="$unknown $debian" ;;
+		*) names="$names $name" ;;
+		esac
+	done <"${0%/*}/other-systems.txt"
+	echo "$names${unknown:+   (no package is known for Debian's$unknown)}"
+}
+
+elsewhere() { # Debian's names: prints the command that installs them, for each system whose command is not here either
+	found=''
+	for command in dnf pacman apk nix-shell; do
+		command -v $command >/dev/null && found=$command
+	done
+	say "missing here (Debian's names): $*."
+	for command in ${found:-dnf pacman apk nix-shell}; do
+		case $command in
+		dnf) say "Fedora: sudo dnf install$(other_names 1 "$@")" ;;
+		pacman) say "Arch: sudo pacman -S$(other_names 2 "$@")" ;;
+		apk) say "Alpine: doas apk add$(other_names 3 "$@")" ;;
+		nix-shell) say "Nix: nix-shell -p$(other_names 4 "$@")" ;;
+		esac
+	done
+	exit 1
+}
+
 install() { # packages
-	if ! command -v apt-get >/dev/null; then
-		fail "missing here (Debian's names): $*. Fedora: dnf install gcc make git python3-pytest" \
-			"qemu-system-x86-core seabios-bin musl-gcc busybox cpio libcmocka-devel clang compiler-rt" \
-			"clang-tools-extra grub2-tools-extra grub2-pc-modules xorriso mtools trace-cmd gdb" \
-			"python3-mypy. Arch: pacman -S base-devel git python-pytest qemu-system-x86 musl busybox" \
-			"cpio cmocka clang compiler-rt grub libisoburn mtools trace-cmd gdb mypy."
-	fi
-	[ "$(id -u)" = 0 ] || fail "missing: run as root, or: sudo apt-get install $*"
+	command -v apt-get >/dev/null || elsewhere "$@"
+	[ "$(id -u)" = 0 ] || fail "missing: run as root, or: sudo apt-get install --no-install-recommends $*"
 	say "installing $*"
 	log=$(mktemp)
 	export DEBIAN_FRONTEND=noninteractive
@@ -257,27 +322,34 @@ install() { # packages
 	rm -f "$log"
 }
 
-[ "$(uname -sm)" = "Linux x86_64" ] || fail "Fairground is built on x86-64 Linux; this is $(uname -sm)."
+if [ -n "$lacks" ]; then
+	missing=$(list_missing)
+	[ -z "$missing" ] || echo "it needs the package" $missing "(Debian's name): sh tools/setup.sh --for $lacks"
+	exit
+fi
+
+[ "$(uname -sm)" = "Linux x86_64" ] || fail "Fairground is built on x86-64 Linux; this is $(uname -sm)." \
+	"Elsewhere: a Linux machine, container or WSL; make page there gives one file for any browser."
 
 missing=$(list_missing)
 [ -z "$missing" ] || install $missing
 missing=$(list_missing)
 [ -z "$missing" ] || fail "still missing after installation: $(echo $missing)"
 
-if ! have_new_qemu && ! { fetch_new_qemu && have_new_qemu; }; then
+if is_used run && ! have_new_qemu && ! { fetch_new_qemu && have_new_qemu; }; then
 	say "no QEMU >= $new_qemu here, which SMP under ICOUNT=1 needs (all else works): install a newer" \
 		"qemu-system-x86 and put it first in PATH, or name it in FAIRGROUND_QEMU."
 fi
-if ! have_packages && ! fetch_packages; then
+if is_used pictures,book && ! have_packages && ! fetch_packages; then
 	say "some Python packages could not be fetched, which Parquet, the form of Perfetto and the book need (all" \
 		"else works): python3 -m pip install --no-deps --target $packages_dir -r $packages_list"
 fi
-if [ "${1:-}" = --compare ]; then
+if [ -n "$compare" ]; then
 	fetch_kernels && fetch_trace_cmd ||
 		fail "could not fetch Debian's kernels and trace-cmd: that needs apt and deb.debian.org."
 	fetch_kernel_72 ||
 		say "no kernel 7.2: Debian's sid and forky have none any more, or another form of package. All else" \
 			"works; make bench ARGS=--fresh keeps the older figures of 7.2."
 fi
-say "everything is there: QEMU $(qemu_version qemu-system-x86_64), $(gcc --version | sed 1q)." \
-	"Next: make run, make test."
+say "everything is there for $(echo "$uses" | sed 's/^,//; s/,$//; s/,/, /g'): $(gcc --version 2>&1 | sed 1q)." \
+	"Next: make run."

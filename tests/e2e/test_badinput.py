@@ -263,24 +263,64 @@ def without(directory, *missing):
 @pytest.mark.parametrize("tool, command, package", [
     ("ld", ["make", "-n", "image", "B=/tmp/none"], "package binutils"),
     ("cpio", ["sh", "tools/scripts/mkinitramfs.sh", "/tmp/none/out", "/bin/true"], "busybox-static cpio"),
+    ("cpio", ["make", "-n", "image"],
+     "make image: it needs the package cpio (Debian's name): sh tools/setup.sh --for run"),
+    ("xorriso", ["make", "-n", "iso"], "xorriso (Debian's name): sh tools/setup.sh --for run,iso"),
+    ("npm", ["make", "-n", "page"], "npm (Debian's name): sh tools/setup.sh --for sim,page"),
+    ("mypy", ["make", "-n", "types"], "mypy (Debian's name): sh tools/setup.sh --for types"),
+    ("clang-format", ["make", "-n", "format"], "clang-format (Debian's name): sh tools/setup.sh --for format"),
+    ("gdb", ["make", "-n", "gdb"], "gdb (Debian's name): sh tools/setup.sh --for run,gdb"),
+    ("chromium", ["make", "-n", "book"], "chromium (Debian's name): sh tools/setup.sh --for pictures,traces,book"),
+    ("sqlite3", ["make", "-n", "test"], "sqlite3 (Debian's name): sh tools/setup.sh --for run,sim,unit,"),
+    ("valgrind", ["make", "-n", "test-all"], "valgrind (Debian's name): sh tools/setup.sh --for run,sim,unit,"),
 ])
 def test_a_missing_tool_is_one_sentence(tmp_path, tool, command, package):
     done = subprocess.run(command, cwd=ROOT, env=without(tmp_path, tool), capture_output=True, text=True, check=False)
     assert done.returncode and package in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
 
 
-def test_set_up_without_apt_names_the_packages(tmp_path):
-    """On a system other than Debian: one sentence, and nothing is changed."""
+def set_up(*words, **environment):
+    return subprocess.run(["sh", "tools/setup.sh", *words], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True,
+                          text=True, timeout=TIMEOUT_S, check=False, env={**os.environ, **environment})
+
+
+SYSTEMS = {"dnf": "Fedora: sudo dnf install gcc binutils", "pacman": "Arch: sudo pacman -S gcc binutils",
+           "apk": "Alpine: doas apk add gcc binutils", "nix-shell": "Nix: nix-shell -p gcc binutils gnumake"}
+
+
+@pytest.mark.parametrize("here", [*SYSTEMS, None])
+def test_set_up_without_apt_prints_the_command_of_the_system(tmp_path, here):
+    """Of the system whose command is here, or of each. Nothing is changed."""
     for tool in ("sh", "id", "uname", "sed"):
         os.symlink(f"/bin/{tool}", tmp_path / tool)
-    done = subprocess.run(["sh", "tools/setup.sh"], cwd=ROOT, env={"PATH": str(tmp_path)},
-                          capture_output=True, text=True,
-                          check=False)
-    assert done.returncode == 1
-    assert "dnf install" in done.stderr and "pacman" in done.stderr and done.stderr.startswith("setup: missing here")
+    if here:
+        (tmp_path / here).write_text("#!/bin/sh\ntouch /tmp/it-was-called\nexit 1\n")
+        (tmp_path / here).chmod(0o755)
+    done = set_up(PATH=str(tmp_path))
+    first, *commands = done.stderr.splitlines()
+    assert done.returncode == 1 and re.match(r"setup: missing here \(Debian's names\): gcc binutils .*\.$", first)
+    assert len(commands) == (1 if here else 4) and not os.path.exists("/tmp/it-was-called")
+    for line, (command, text) in zip(commands, [each for each in SYSTEMS.items() if here in (None, each[0])]):
+        assert line.startswith(f"setup: {text}"), command
+
+
+def test_set_up_knows_each_use_and_each_package():
+    """Uses that make asks for, and the names of other systems, are those of the table in tools/setup.sh."""
+    with open(f"{ROOT}/tools/setup.sh", encoding="utf-8") as script, \
+            open(f"{ROOT}/tools/other-systems.txt", encoding="utf-8") as others, \
+            open(f"{ROOT}/mk/tools.mk", encoding="utf-8") as rules:
+        needs = re.findall(r"^([a-z,]+) +(?:cmd|file|static) \S+ +(\S+)", script.read(), re.MULTILINE)
+        rows = [line.split() for line in others if not line.startswith("#")]
+        asked = set(re.findall(r"[a-z]+", " ".join(re.findall("^USES_.*:=(.*)$", rules.read(), re.MULTILINE))))
+    assert len(needs) > 40 and sorted(row[0] for row in rows) == sorted(package for _, package in needs)
+    assert all(len(row) == 5 for row in rows)
+    known = {use for uses, _ in needs for use in uses.split(",")}
+    assert asked - {"USES", "test", "rest"} <= known and set_up("--lacks", ",".join(sorted(known))).returncode == 0
+    done = set_up("--for", "nothing")
+    assert done.returncode == 2 and "nothing is called nothing" in done.stderr
 
 
 def test_set_up_is_quick_when_nothing_is_missing():
-    done = subprocess.run(["sh", "tools/setup.sh"], cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=TIMEOUT_S, check=False)
-    assert done.returncode == 0 and "everything is there" in done.stderr
+    for option in ((), ("--all",)):
+        done = set_up(*option)
+        assert done.returncode == 0 and "everything is there" in done.stderr

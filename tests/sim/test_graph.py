@@ -278,7 +278,7 @@ def test_a_damaged_version_7(tmp_path):
     done = fairground("graph", "dat2graph2", path, "-o", tmp_path / "x.svg")
     assert done.returncode == 2 and "trace-cmd cannot read it" in done.stderr and done.stderr.count("\n") == 1
     done = process("graph", "dat2graph2", LINUX, "-o", tmp_path / "x.svg", PATH="/nonexistent")
-    assert done.returncode == 2 and "trace-cmd is needed (sh tools/setup.sh" in done.stderr
+    assert done.returncode == 2 and "trace-cmd is needed (sh tools/setup.sh --for traces" in done.stderr
 
 
 def test_lost_events_are_said_in_the_picture_and_beside_it(tmp_path, crowd):
@@ -312,7 +312,7 @@ def test_without_matplotlib_a_sentence_says_what_to_install(tmp_path, crowd):
         (directory / f"{module}.py").write_text(f"raise ImportError('no', name='{module}')")
         done = process("graph", "dat2graph2", crowd, "-o", tmp_path / "x.svg",
                        PYTHONPATH=f"{directory}:{ROOT}/tools")
-        assert done.returncode == 2 and f"pictures need {module}: sh tools/setup.sh" in done.stderr
+        assert done.returncode == 2 and f"pictures need {module}: sh tools/setup.sh --for pictures" in done.stderr
         assert done.stderr.count("\n") == 1
 
 

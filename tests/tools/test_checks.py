@@ -279,7 +279,7 @@ def test_help_is_printed_and_nothing_else_done(path, tmp_path):
 
 def test_setup_names_each_tool_once():
     text = (ROOT / "tools" / "setup.sh").read_text()
-    needs = [line.split()[2] for line in text.splitlines() if line.startswith(("cmd ", "file ", "static "))]
+    needs = re.findall(r"^[a-z,]+ +(?:cmd|file|static) (\S+)", text, re.MULTILINE)
     assert len(needs) == len(set(needs)) and "mypy" in needs
     subprocess.run(["sh", "-n", "tools/setup.sh"], check=True)
 

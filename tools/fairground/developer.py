@@ -24,4 +24,4 @@ def run(word: str, words: Sequence[str], build: str) -> int:
         return subprocess.run([sys.executable if program == "python3" else program, *own, *words], check=False,
                               cwd=tree.ROOT, env={**os.environ, "B": build, "PYTHONPATH": python}).returncode
     except FileNotFoundError as error:
-        raise QemuError(f"{program} is missing: sh tools/setup.sh") from error
+        raise QemuError(f"{program} is missing: sh tools/setup.sh --all") from error

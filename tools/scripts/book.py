@@ -32,7 +32,7 @@ def find(program: str) -> str:
     places = [os.environ.get("PATH", ""), *(str(directory / "bin") for directory in directories())]
     found = shutil.which(program, path=os.pathsep.join(places))
     if not found:
-        raise UsageError(f"the book needs {program}: sh tools/setup.sh installs it")
+        raise UsageError(f"the book needs {program}: sh tools/setup.sh --for book brings it")
     return found
 
 

@@ -17,7 +17,7 @@ for busybox in "${BUSYBOX:-}" /bin/busybox /usr/bin/busybox ''; do
 	[ -x "$busybox" ] && break
 done
 if [ -z "$busybox" ] || ! command -v cpio >/dev/null; then
-	echo "mkinitramfs.sh: busybox or cpio is missing: apt-get install busybox-static cpio" >&2
+	echo "mkinitramfs.sh: busybox or cpio is missing: sh tools/setup.sh, or apt-get install busybox-static cpio" >&2
 	exit 1
 fi
 

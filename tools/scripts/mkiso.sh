@@ -11,7 +11,7 @@ shift 3
 
 for tool in grub-mkrescue xorriso mformat; do
 	command -v $tool >/dev/null || {
-		echo "mkiso.sh: $tool is missing; install grub-pc-bin, grub-common, xorriso and mtools" >&2
+		echo "mkiso.sh: $tool is missing: sh tools/setup.sh --for iso brings it" >&2
 		exit 1
 	}
 done

@@ -27,5 +27,5 @@ def load(module: str, purpose: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise UsageError(f"{purpose} needs the Python package {module.partition('.')[0]}: sh tools/setup.sh "
-                         "installs it") from error
+        raise UsageError(f"{purpose} needs the Python package {module.partition('.')[0]}: sh tools/setup.sh --for "
+                         "pictures brings it") from error

@@ -28,7 +28,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """start QEMU stopped and connect gdb"""
     if not shutil.which("gdb"):
-        raise QemuError("gdb is missing: sh tools/setup.sh, or install the package gdb")
+        raise QemuError("gdb is missing: sh tools/setup.sh --for gdb, or install the package gdb")
     if arguments.script and not os.path.isfile(arguments.script):
         raise UsageError(f"--script {arguments.script}: there is no such file")
     with Machine(settings) as machine:

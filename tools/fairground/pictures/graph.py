@@ -33,8 +33,8 @@ class MissingPackage(UsageError):
 
 
 def missing(error: ImportError) -> MissingPackage:
-    return MissingPackage(f"pictures need {error.name or 'matplotlib'}: sh tools/setup.sh, or apt-get install "
-                          "python3-matplotlib")
+    return MissingPackage(f"pictures need {error.name or 'matplotlib'}: sh tools/setup.sh --for pictures, or "
+                          "apt-get install python3-matplotlib")
 
 
 class Kind(NamedTuple):

@@ -110,7 +110,7 @@ def save_picture(found: Sequence[samples.Series], path: str) -> str:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        return "no picture: python3-matplotlib is missing (sh tools/setup.sh installs it)"
+        return "no picture: python3-matplotlib is missing (sh tools/setup.sh --for pictures brings it)"
     texts_as_they_are()
     figure = Figure(layout="constrained", dpi=130)
     FigureCanvasAgg(figure)

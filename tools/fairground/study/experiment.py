@@ -41,7 +41,7 @@ def save_samples(experiment: Experiment, found: Sequence[samples.Series], header
     try:
         figure = draw_picture(experiment, lambda figure: samples.draw(figure, found), header)
     except ImportError:
-        return "no picture: python3-matplotlib is missing (sh tools/setup.sh installs it)"
+        return "no picture: python3-matplotlib is missing (sh tools/setup.sh --for pictures brings it)"
     figure.savefig(path, bbox_inches="tight")
     return f"picture of the samples: {path}"
 
@@ -70,7 +70,7 @@ def save_picture(experiment: Experiment, results: dict[str, Results], header: st
     try:
         figure = draw_picture(experiment, lambda figure: experiment.draw(figure, results), header)
     except ImportError:
-        return "no picture: python3-matplotlib is missing (sh tools/setup.sh installs it)"
+        return "no picture: python3-matplotlib is missing (sh tools/setup.sh --for pictures brings it)"
     figure.savefig(path, bbox_inches="tight")  # as large as its labels need
     return f"picture: {path}"
 

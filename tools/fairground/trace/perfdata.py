@@ -248,7 +248,7 @@ def as_trace_dat(path: str | os.PathLike[str], data: bytes | mmap.mmap) -> bytes
                        env={**os.environ, "LC_ALL": "C", "PERF_CONFIG": os.devnull})
         except FileNotFoundError as error:
             raise TraceError("the file is a perf.data, for which perf is needed (apt-get install linux-perf, or sh "
-                             "tools/setup.sh)") from error
+                             "tools/setup.sh --for test)") from error
         except subprocess.CalledProcessError as error:
             said = error.stderr.decode(errors="replace").split("\n")
             why = next((line.strip() for line in reversed(said) if line.strip()), f"status {error.returncode}")
