@@ -322,11 +322,11 @@ def test_init_refuses_to_be_another_process():
 class Terminal:
     """`make run` on a terminal of its own."""
 
-    def __init__(self):
-        env = dict(os.environ, PYTHONPATH="tools", SMP="2", KVM="0", TIMEOUT=str(TIMEOUT_S))
+    def __init__(self, rows=31, columns=97, term="xterm"):
+        env = dict(os.environ, PYTHONPATH="tools", SMP="2", KVM="0", TIMEOUT=str(TIMEOUT_S), TERM=term)
         self.pid, self.fd = pty.fork()
         if not self.pid:
-            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 31, 97, 0, 0))
+            fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
             os.execve(sys.executable, [sys.executable, "-m", "fairground", "--build", BUILD, "run"], env)
         self.text = ""
 
@@ -357,6 +357,23 @@ class Terminal:
         while self.read(TIMEOUT_S):
             pass
         return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_a_key_gives_the_shell_at_once(term):
+    """On a terminal of 40 columns, in the middle of the demonstration, which says how long a part has taken."""
+    terminal = Terminal(20, 40, term)
+    terminal.expect(r"Any key gives a shell at once")
+    terminal.expect(r"\n1\. Four processes")
+    terminal.expect(r"part 1 of 4: it is measured; any key g" if term == "xterm" else
+                    r"part 1 of 4: it is measured; any key gives a shell, \d+ s\r\n")
+    terminal.type("x")
+    terminal.expect(r"Leave +exit; Ctrl-A X")
+    terminal.expect("# ")
+    before = terminal.text
+    terminal.type("stty size; exit 5\n")
+    terminal.expect(r"\n20 40\s")
+    assert "x" not in before and terminal.close() == 5
 
 
 @pytest.mark.nightly("a shell of another kind that loses a job")

@@ -17,6 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.environ.get("B", "build")
 
 from fairground.trace.timeline import Timeline
+from fairground.trace.top import fitted
 
 
 def top(directory, *words):
@@ -169,3 +170,11 @@ def test_who_has_seen_enough_gets_the_whole(tmp_path):
 def test_what_cannot_be_looked_at_is_a_sentence(words, message, tmp_path):
     status, out, err = ended(fairground(*(word.format(none=tmp_path / "none") for word in words)))
     assert status == 2 and message in err and err.count("\n") == 1 and not out
+
+
+def test_the_screen_fits_the_terminal(monkeypatch):
+    """A line that is too long would take two, and the first ones would leave the screen."""
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "5")
+    shown = fitted("\n".join("x" * 100 for _ in range(30))).split("\n")
+    assert shown == ["x" * 40 + "\x1b[K"] * 4 + [""]

@@ -50,7 +50,8 @@ def run(words, to, terminal):
     master, slave = pty.openpty()
     with open(to / "stdout", "w+b") as out, open(to / "stderr", "w+b") as err:
         done = subprocess.Popen([PYTHON, "-c", SLOW, "--build", BUILD, *line], stderr=slave if terminal else err,
-                                stdout=out, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT / "tools")})
+                                stdout=out, cwd=ROOT, env={**os.environ, "TERM": "xterm",
+                                                                           "PYTHONPATH": str(ROOT / "tools")})
         os.close(slave)
         said = read_all(master)
         os.close(master)
@@ -73,10 +74,16 @@ def test_commands_tell_on_a_terminal_alone(words, tmp_path):
 class Terminal(io.StringIO):
     """A stderr that is a terminal, and a clock that a test sets."""
 
-    now = 0.0
+    now, width = 0.0, 80
 
     def isatty(self):
         return True
+
+    def fileno(self):
+        return 2
+
+    def size(self, _):
+        return os.terminal_size((self.width, 24))
 
 
 @pytest.fixture
@@ -87,7 +94,9 @@ def terminal(monkeypatch):
     monkeypatch.setattr(progress, "threading", types.SimpleNamespace(current_thread=threading.current_thread,
                                                                      main_thread=lambda: test))
     monkeypatch.setattr(progress, "sys", types.SimpleNamespace(stderr=found))
-    monkeypatch.setattr(Progress, "_told_at", 0)
+    monkeypatch.setattr(progress.Line, "_told_at", -progress.DUMB_EVERY_S)
+    monkeypatch.setattr(progress.Line, "_width", 0)
+    monkeypatch.setattr(progress, "os", types.SimpleNamespace(environ={"TERM": "xterm"}, get_terminal_size=found.size))
     return found
 
 
@@ -129,3 +138,28 @@ def test_the_work_of_another_thread_is_not_told(terminal):
     assert terminal.getvalue() == ""
     work(10)
     assert terminal.getvalue().startswith("\rcells 1 of 2")
+
+
+def test_a_narrow_terminal_gets_a_line_that_fits(terminal):
+    """A line of its full width, or one more, would begin the next; so would blanks over an older, longer text."""
+    with Progress("of the many pictures that there are in all these reports", 9) as work:
+        for terminal.now, terminal.width in ((3, 80), (4, 40), (5, 20), (6, 40)):
+            work.step()
+    shown = terminal.getvalue().split("\r")[1:]
+    assert len(shown[0]) <= 79 and len(shown[1]) == 39 and len(shown[2]) == 19 and len(shown[3]) == 39
+
+
+def test_a_dumb_terminal_gets_lines_now_and_then(terminal):
+    progress.os.environ["TERM"] = "dumb"
+    with Progress("cells", 40) as work:
+        for second in range(1, 31):
+            terminal.now = second
+            work.step()
+    assert terminal.getvalue().splitlines() == [f"cells {done} of 40, {40 - done} s left" for done in (2, 12, 22)]
+
+
+def test_what_has_no_steps_tells_for_how_long(terminal):
+    told = progress.Waiting("building")
+    for terminal.now in (1, 1.9, 3, 3.2, 7):
+        told.tick()
+    assert terminal.getvalue() == "\rbuilding, 3 s\rbuilding, 7 s"

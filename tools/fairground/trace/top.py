@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, TextIO
 
 from ..base.errors import DAMAGE, reading
+from ..base.progress import is_dumb
 from ..base.settings import Settings, UsageError
 from ..machine.image import DAMAGED, Event, Image, TraceError, memory_file, text_of
 from ..machine.machine import Machine
@@ -40,7 +41,7 @@ POLL_S = 0.02
 TICK = "local_timer_entry"  # tells how late it is where nobody is switched
 EVENTS = f"sched:{SWITCH},sched:sched_wakeup*,irq_vectors:{TICK}"
 ROWS = 20
-HOME, REST_OF_SCREEN = "\x1b[H", "\x1b[J"
+HOME, REST_OF_LINE, REST_OF_SCREEN = "\x1b[H", "\x1b[K", "\x1b[J"
 
 
 @dataclass
@@ -197,6 +198,12 @@ def screen(live: Live, part: Part) -> str:
     return "\n".join(lines) + "\n"
 
 
+def fitted(text: str) -> str:
+    """What of @text fits the terminal: a line that is too long would push the first ones out of it."""
+    columns, rows = shutil.get_terminal_size()
+    return "".join(f"{line[:columns]}{REST_OF_LINE}\n" for line in text.splitlines()[:rows - 1])
+
+
 class Top:
     """Looks at the memory in the file @ram from time to time, and shows what it sees."""
 
@@ -223,8 +230,8 @@ class Top:
         assert self.live
         if self._json:
             print(json.dumps(as_json(self.live, part)), flush=True)
-        elif sys.stdout.isatty():
-            print(f"{HOME}{screen(self.live, part)}{REST_OF_SCREEN}", end="", flush=True)
+        elif sys.stdout.isatty() and not is_dumb():
+            print(f"{HOME}{fitted(screen(self.live, part))}{REST_OF_SCREEN}", end="", flush=True)
         else:
             print(screen(self.live, part), flush=True)
 
