@@ -33,6 +33,13 @@ TARGETS := kernel image iso sim wasm page plugin traits unit prop test check tes
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 
+# "[12/340] " for the recipe of an object, if some of those that the variable $(1) lists were missing when the first was
+# made: the number of this one, and of those. Others are out of date, and nobody knows how many.
+space := $(subst ,, )
+missing_of = $(words $(filter-out $(wildcard $($(1))),$($(1))))
+nth_of = $(if $($(1)_MISSING),,$(eval $(1)_MISSING := $(call missing_of,$(1))))$(if $(or $(filter 0,$($(1)_MISSING)),$\
+	$(word $($(1)_MISSING),$($(1)_DONE))),,$(eval $(1)_DONE += x)[$(words $($(1)_DONE))/$($(1)_MISSING)]$(space))
+
 # --- layering -------------------------------------------------------------------
 # Each layer is compiled with one include root. It holds links to what the layer may include and to nothing else
 # (docs/adr/001-hosted-core.md), so an illegal include does not compile.
@@ -131,12 +138,12 @@ $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit
 
 $(B)/kernel/%.c.o: %.c $(INC)/.made
 	@mkdir -p $(@D)
-	@echo "  CC      $<"
+	@echo "  CC      $(call nth_of,KERNEL_OBJ)$<"
 	$(Q)$(KCC) $(KFLAGS) $(DEPS) $(call roots_of,$(call layer_of,$<)) -c $< -o $@
 
 $(B)/kernel/%.S.o: %.S $(INC)/.made
 	@mkdir -p $(@D)
-	@echo "  AS      $<"
+	@echo "  AS      $(call nth_of,KERNEL_OBJ)$<"
 	$(Q)$(KCC) $(KFLAGS) $(DEPS) -D__ASSEMBLY__ -I$(INC)/arch -c $< -o $@
 
 # With OPTIMIZE="2 -flto" the compiler optimises the whole kernel at the link.
@@ -156,13 +163,14 @@ USER_C := $(wildcard $(addsuffix /*.c,$(USER_ROOMS)))
 USER_LIB_C := $(wildcard user/lib/*.c)
 USER_BIN := $(patsubst %.c,$(B)/user/%,$(notdir $(USER_C)))
 USER_OBJ = $(patsubst %.c,$(B)/user/obj/%.o,$(1))
+USER_ALL_OBJ = $(call USER_OBJ,$(USER_C) $(USER_LIB_C) $(wildcard $(addsuffix /*/*.c,$(USER_ROOMS))))
 USER_FLAGS := -std=gnu11 -O2 -g $(WARN) -Wno-missing-field-initializers \
 	'-ffile-prefix-map=$(CURDIR)/=' -Iuser -Itests/guest -pthread
 .SECONDARY: $(call USER_OBJ,$(USER_C) $(wildcard $(addsuffix /*/*.c,$(USER_ROOMS))))
 
 $(B)/user/obj/%.o: %.c
 	@mkdir -p $(@D)
-	@echo "  USER    $<"
+	@echo "  USER    $(call nth_of,USER_ALL_OBJ)$<"
 	$(Q)$(MUSL_CC) $(USER_FLAGS) $(DEPS) -c -o $@ $<
 
 $(B)/user/obj/lib.a: $(call USER_OBJ,$(USER_LIB_C))

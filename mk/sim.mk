@@ -25,7 +25,7 @@ $(SIM)/.flags: FORCE
 
 $(SIM)/%.c.o: %.c $(INC)/sim/.made $(SIM)/.flags | $(POLICIES_DEF)
 	@mkdir -p $(@D)
-	@echo "  CC      $< (simulator)"
+	@echo "  CC      $(call nth_of,SIM_OBJ)$< (simulator)"
 	$(Q)$(CC) $(SIM_CFLAGS) $(DEPS) \
 		$(if $(filter sched/% examples/% labs/% tests/% $(SIM_INSIDE),$<),$(sched_roots),-I$(INC)/sim) \
 		$(if $(filter tests/% $(SIM_INSIDE),$<),-I.) -c $< -o $@

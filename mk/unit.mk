@@ -23,7 +23,7 @@ UNIT_ENV := ASAN_OPTIONS=detect_leaks=0
 
 $(UNIT)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 	@mkdir -p $(@D)
-	@echo "  CC      $< (hosted)"
+	@echo "  CC      $(call nth_of,UNIT_ALL_OBJ)$< (hosted)"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) -I$(B)/policies \
 		$(if $(filter sched/% lib/% examples/% labs/%,$<),-I$(INC)/sched,-I. -Itests/unit) \
 		$(if $(filter sim/%,$<),-DCOMMIT=\"$(COMMIT)\") -c $< -o $@
@@ -71,6 +71,17 @@ $(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c 
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^
 
 .PRECIOUS: $(UNIT)/%.c.o
+
+# The objects of the goals, for the number that each has.
+unit_object = $(patsubst %,$(UNIT)/%.o,$(1))
+UNIT_ALSO = $(foreach test,$(UNIT_CHOSEN),$(UNIT_ALSO_$(test:$(UNIT)/test_%=%)))
+UNIT_ALL_OBJ = $(sort \
+	$(if $(filter unit unit-programs,$(MAKECMDGOALS)),$(UNIT_OBJ) \
+		$(call unit_object,$(UNIT_CHOSEN:$(UNIT)/%=tests/unit/%.c) $(UNIT_ALSO))) \
+	$(if $(filter prop prop-programs,$(MAKECMDGOALS)),$(PROP_OBJ) \
+		$(call unit_object,$(wildcard tests/prop/prop_*.c))) \
+	$(if $(filter prop-programs,$(MAKECMDGOALS)), \
+		$(call unit_object,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c lib/rbtree.c lib/text.c)))
 
 # Run every binary even if one fails, so that one run shows all failures.
 run_each = status=0; for t in $(1); do $(UNIT_ENV) $$t || status=1; done; exit $$status

@@ -309,17 +309,32 @@ elsewhere() { # Debian's names: prints the command that installs them, for each 
 	exit 1
 }
 
+follow() { # a log: its last line, again and again, on a terminal that can write over a line
+	while [ -e "$1" ]; do
+		printf '\r%-60.60s' "$(tail -n 1 "$1" | tr -d '\r')" >&2
+		sleep 1
+	done
+	printf '\r%-60s\r' '' >&2
+}
+
 install() { # packages
 	command -v apt-get >/dev/null || elsewhere "$@"
 	[ "$(id -u)" = 0 ] || fail "missing: run as root, or: sudo apt-get install --no-install-recommends $*"
 	say "installing $*"
 	log=$(mktemp)
 	export DEBIAN_FRONTEND=noninteractive
+	shown=$log.shown
+	ln "$log" "$shown"
+	trap 'rm -f "$shown"; exit 130' INT TERM
+	[ "${TERM:-dumb}" = dumb ] || [ ! -t 2 ] || follow "$shown" &
 	if ! { apt-get -q update && apt-get -q -y --no-install-recommends install "$@"; } </dev/null >"$log" 2>&1; then
+		rm "$shown"
+		wait
 		tail -n 5 "$log" >&2
 		fail "apt-get could not install: $* (its messages: $log)"
 	fi
-	rm -f "$log"
+	rm -f "$log" "$shown"
+	wait
 }
 
 if [ -n "$lacks" ]; then

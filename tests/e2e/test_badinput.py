@@ -5,6 +5,7 @@ Mistakes of programs (faults, pointers, files, limits) are the subject of user/c
 the files of the kernel, the shell's view, and the tools on the host.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -302,6 +303,29 @@ def test_set_up_without_apt_prints_the_command_of_the_system(tmp_path, here):
     assert len(commands) == (1 if here else 4) and not os.path.exists("/tmp/it-was-called")
     for line, (command, text) in zip(commands, [each for each in SYSTEMS.items() if here in (None, each[0])]):
         assert line.startswith(f"setup: {text}"), command
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root installs")
+@pytest.mark.parametrize("term", ["xterm", "dumb"])
+def test_set_up_shows_what_apt_does(tmp_path, term):
+    """On a terminal that can write over a line. An apt-get that installs nothing is found out."""
+    for tool in ("sh", "id", "uname", "sed", "mktemp", "ln", "rm", "tail", "tr", "sleep"):
+        os.symlink(f"/bin/{tool}", tmp_path / tool)
+    (tmp_path / "apt-get").write_text(f"#!/bin/sh\necho \"$2\" >> {tmp_path}/words\n"
+                                      "echo Unpacking a thing\nsleep 1\n")
+    (tmp_path / "apt-get").chmod(0o755)
+    terminal, inside = os.openpty()
+    with subprocess.Popen(["sh", "tools/setup.sh", "--for", "format"], cwd=ROOT, stdin=subprocess.DEVNULL,
+                          stdout=inside, stderr=inside, env={"PATH": str(tmp_path), "TERM": term}) as done:
+        os.close(inside)
+        said = b""
+        with contextlib.suppress(OSError):
+            while data := os.read(terminal, 4096):
+                said += data
+    os.close(terminal)
+    assert done.returncode == 1 and (b"\rUnpacking a thing  " in said) == (term == "xterm"), said
+    assert said.endswith(b"setup: still missing after installation: clang-format\r\n"), said
+    assert (tmp_path / "words").read_text() == "update\n-y\n"
 
 
 def test_set_up_knows_each_use_and_each_package():

@@ -299,3 +299,17 @@ def test_a_file_costs_what_its_tests_of_this_run_cost(monkeypatch):
     monkeypatch.setattr(conftest, "known_costs", lambda: {"a.py": 3, "a.py::day": 5, "a.py::nightly": 900})
     assert conftest.cost_of_files(["a.py::day", "a.py::short", "b.py::one", "b.py::two"]) == {
         "a.py": 3 + 5, "b.py": conftest.UNKNOWN_S}
+
+
+@pytest.mark.parametrize("goals, kinds", [
+    (["image", "sim"], {"CC kernel", "USER user", "CC sim"}), (["unit-programs", "prop-programs"], {"CC tests"}),
+    (["unit", "TESTS=pelt"], {"CC lib"})])
+def test_a_build_from_nothing_counts_its_files(tmp_path, goals, kinds):
+    """The compiler's lines have the numbers 1 to n of n, kernel, programs and simulator apart."""
+    made = subprocess.run(["make", "-n", *goals, f"B={tmp_path}/build"], cwd=ROOT, capture_output=True, text=True,
+                          check=True, env={**os.environ, "MAKEFLAGS": ""}).stdout
+    lines = re.findall(r'echo "  (CC|AS|USER) +(?:\[(\d+)/(\d+)\] )?(\w+)/', made)
+    assert {f"{kind} {room}" for kind, _, _, room in lines} >= kinds
+    totals = list(dict.fromkeys(total for _, _, total, _ in lines))
+    numbers = [int(number) for _, number, _, _ in lines]
+    assert numbers == [nr for total in totals for nr in range(1, int(total) + 1)]

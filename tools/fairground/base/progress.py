@@ -65,9 +65,12 @@ class Waiting:
 
 
 @contextlib.contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Tells of @what while this thread waits for a program that does it."""
+def waiting(what: str) -> Iterator[Waiting]:
+    """Tells of @what, which may change, while the main thread waits for a program that does it."""
     ended, told = threading.Event(), Waiting(what)
+    if threading.current_thread() is not threading.main_thread():
+        yield told
+        return
 
     def tell() -> None:
         while not ended.wait(EVERY_S):
@@ -76,7 +79,7 @@ def waiting(what: str) -> Iterator[None]:
     thread = threading.Thread(target=tell, daemon=True)
     thread.start()
     try:
-        yield
+        yield told
     finally:
         ended.set()
         thread.join()

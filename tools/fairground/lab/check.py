@@ -16,6 +16,7 @@ import tempfile
 import time
 from dataclasses import dataclass
 
+from ..base.progress import waiting
 from ..machine.machine import at_once
 from . import citations, grade, handout, regions, submission
 from .spec import TIERS, Bands, Lab, LabError, all_labs, attacks, right_solutions, wrong_solutions
@@ -113,8 +114,9 @@ def _whole_handout(lab: Lab, full: bool) -> tuple[str, list[str]]:
         kept = {name: value for name, value in os.environ.items()
                 if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PYTHONPATH")}
         jobs = f"-j{len(os.sched_getaffinity(0))}" if full else "-j1"
-        done = subprocess.run([os.environ.get("MAKE", "make"), jobs, *(["image", "sim"] if full else ["sim"])], cwd=to,
-                              env=kept, capture_output=True, text=True, timeout=BUILD_S, check=False)
+        with waiting(f"the hand-out of lab {lab.number} is built"):
+            done = subprocess.run([os.environ.get("MAKE", "make"), jobs, *(["image", "sim"] if full else ["sim"])],
+                                  cwd=to, env=kept, capture_output=True, text=True, timeout=BUILD_S, check=False)
         if done.returncode:
             problems.append(f"it does not build: {(done.stderr or done.stdout)[-500:]}")
         elif full:

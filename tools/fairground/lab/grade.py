@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from ..base.progress import Waiting, waiting
 from . import outputs, submission, tiers
 from .results import Result
 from .spec import TIERS, Lab
@@ -79,7 +80,7 @@ def _too_much(lab: Lab, workshop: Workshop, built: list[str]) -> str:
     return f"your code calls {', '.join(name + '()' for name in calls[:3])}, and {may}; nothing was run"
 
 
-def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progress: Progress) -> None:
+def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progress: Progress, now: Waiting) -> None:
     workshop.learn_calls(grade.lab)
     workshop.put(grade.lab, code)
     try:
@@ -95,6 +96,7 @@ def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progr
             grade.results += tiers.not_booted(grade.lab)
             return
         wanted = stage if "simulator" in stage else ["simulator", *stage]  # its objects show what the code calls
+        now.what = f"what {' and '.join(stage)} need is compiled"
         warnings, failed = tiers.build(grade.lab, workshop, wanted)
         if failed:
             grade.refused = f"it does not compile: {failed}"
@@ -106,7 +108,9 @@ def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progr
             more = f" (and {len(warnings) - 1} more)" if len(warnings) > 1 else ""
             grade.penalties.append(Penalty("warnings", WARNING_COST, f"the compiler warns: {warnings[0]}{more}"))
         for tier in stage:
-            for result in tiers.RUN[tier](grade.lab, workshop, grade.seed):
+            now.what = f"{tier} tests run"
+            for nr, result in enumerate(tiers.RUN[tier](grade.lab, workshop, grade.seed), 1):
+                now.what = f"{tier} tests run, {nr} done"
                 grade.results.append(result)
                 progress(grade)
 
@@ -118,7 +122,8 @@ def of_code(lab: Lab, code: dict[str, str], workshop: Workshop, seed: int, chose
     start = time.monotonic()
     try:
         submission.check_code(lab, code)
-        _build_and_run(grade, workshop, code, progress)
+        with waiting("what the code may call is learnt from the tree without it") as now:
+            _build_and_run(grade, workshop, code, progress, now)
     except submission.Refused as error:
         grade.refused = str(error)
     if grade.refused:
