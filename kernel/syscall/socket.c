@@ -219,7 +219,10 @@ static long send(int fd, struct vector *v, u32 flags)
 	return ret;
 }
 
-/* Fill the segments with what is there; with MSG_WAITALL until they are full. */
+/*
+ * Fill the segments with what is there; with MSG_WAITALL until they are full. Without it the first
+ * that does not fill is the last: what comes then may follow another reader's bytes.
+ */
 static long fill(struct file *f, const struct vector *v, u32 flags)
 {
 	size_t done = 0, in_segment = 0;
@@ -227,14 +230,16 @@ static long fill(struct file *f, const struct vector *v, u32 flags)
 	for (unsigned i = 0; i < v->nr; in_segment = 0, i++) {
 		while (in_segment < v->iov[i].len) {
 			bool wait = !done || (flags & MSG_WAITALL);
-			long ret = socket_receive(f, (char *)v->iov[i].base + in_segment,
-						  v->iov[i].len - in_segment,
+			size_t left = v->iov[i].len - in_segment;
+			long ret = socket_receive(f, (char *)v->iov[i].base + in_segment, left,
 						  file_flags(f, flags) | (wait ? 0 : O_NONBLOCK));
 
 			if (ret <= 0)
 				return done ? (long)done : ret;
 			in_segment += (size_t)ret;
 			done += (size_t)ret;
+			if ((size_t)ret < left && !(flags & MSG_WAITALL))
+				return (long)done;
 		}
 	}
 	return (long)done;

@@ -15,7 +15,7 @@ FUTEXES = "taskcheck futex-errors futex-bits futex-shared futex-unmapped unmappe
 TIMES = "taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal cpu-clocks slack"
 ROWS = (
     ("kernel/fs/dentry.c", "tmpfs", ("fs_*",), ("filecheck",)),
-    ("kernel/fs/pipe.c", "pipe", ("fs_pipe*",), ("filecheck",)),
+    ("kernel/fs/pipe.c", "pipe socketpair", ("fs_pipe*",), ("filecheck",)),
     ("kernel/fs/epoll.c", "epoll", (), ("filecheck",)),
     ("kernel/fs/eventfd.c", "eventfd epoll", (), ("filecheck",)),
     ("kernel/fs/fdtable.c", "fdtable", ("fs_*",), ("filecheck",)),
@@ -29,6 +29,7 @@ ROWS = (
     ("kernel/fs/poll.c", "pipe eventfd", (), ("filecheck",)),
     ("kernel/fs/record.c", "record", (), ("filecheck",)),
     ("kernel/fs/signalfd.c", "signal", (), ("filecheck", SIGNALS)),
+    ("kernel/fs/socket.c", "socketpair", (), ("filecheck",)),
     ("kernel/fs/timerfd.c", "timerfd", (), ("filecheck", TIMES)),
     ("kernel/fs/tmpfs.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/tree.c", "tmpfs", ("fs_*",), ("filecheck",)),
@@ -54,6 +55,8 @@ ROWS = (
     ("kernel/tty/*", "ldisc", (), ("filecheck",)),
     ("kernel/cgroup/*", "", ("cgroup_*",), ("cgroupcheck",)),
     ("kernel/exec/*", "", (), ("taskcheck", "memcheck")),
+    ("kernel/syscall/pipe.c", "socketpair", (), ("filecheck",)),
+    ("kernel/syscall/socket.c", "socketpair", (), ("filecheck",)),
     ("kernel/syscall/*", "", (), ("taskcheck", "filecheck", "memcheck", "limitcheck")),
     ("kernel/*", "", ("all",), ("taskcheck", "filecheck")),
 )
