@@ -10,6 +10,7 @@
 
 static struct world *world;
 static unsigned in_use;
+static bool boot; /* see memory_of_boot() */
 
 /* The memory that each thread copies from or to. An absent page is there after a fault. */
 static struct {
@@ -50,9 +51,14 @@ unsigned memory_in_use(void)
 /* Counts an allocation, and says whether it is the one that fails. */
 static bool fails(void)
 {
-	if (++world->nr_allocations != world->failing)
+	if (boot || ++world->nr_allocations != world->failing)
 		return false;
 	return world->failed = true;
+}
+
+void memory_of_boot(bool on)
+{
+	boot = on;
 }
 
 bool memory_failed(void)
@@ -64,7 +70,7 @@ void *kzalloc(size_t size)
 {
 	if (fails())
 		return NULL;
-	in_use++;
+	in_use += !boot;
 	return calloc(1, size);
 }
 
@@ -143,6 +149,11 @@ u32 page_refs(u64 pa)
 }
 
 bool page_is_low(void)
+{
+	return false;
+}
+
+bool page_is_short(void)
 {
 	return false;
 }

@@ -100,6 +100,8 @@ void memory_begin(struct world *w);
 unsigned memory_in_use(void);
 /* An allocation of this run has failed. */
 bool memory_failed(void);
+/* While it is on, allocations are the boot's: none fails, and nobody frees them. */
+void memory_of_boot(bool on);
 /* The next copies of the running thread from or to user memory meet this, @after bytes. */
 enum user_memory { USER_PRESENT, USER_ABSENT, USER_BAD };
 void user_memory_is(enum user_memory how, size_t after);
