@@ -56,16 +56,20 @@ $(UNIT)/prop_%: $(UNIT)/tests/prop/prop_%.c.o $(PROP_OBJ)
 
 # Objects of the kernel, with a switch to another thread between any two of their basic blocks (tests/hosted).
 HOSTED_KERNEL := $(addprefix kernel/,\
+	cgroup/bandwidth.c cgroup/cgroup.c cgroup/core.c cgroup/cpu.c cgroup/fs.c cgroup/type.c \
 	fs/dentry.c fs/epoll.c fs/eventfd.c fs/fdtable.c fs/file.c fs/flock.c fs/mount.c fs/nameless.c \
 	fs/open.c fs/path.c fs/permission.c fs/pipe.c fs/poll.c fs/record.c fs/signalfd.c fs/socket.c fs/timerfd.c \
 	fs/tmpfs.c fs/tree.c \
-	mm/fault.c mm/limit.c mm/map.c mm/vma.c syscall/pipe.c syscall/socket.c \
+	mm/fault.c mm/limit.c mm/map.c mm/vma.c pseudo/pseudo.c syscall/pipe.c syscall/socket.c \
 	task/account.c task/delivery.c task/futex.c task/mutex.c task/signal.c task/wait.c \
 	time/itimer.c time/sleep.c time/timer.c \
 	trace/perf.c trace/perf_record.c trace/perf_ring.c tty/ldisc.c tty/tty.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
 $(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.
 $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc -Dsnprintf=fmt_snprintf
+# Objects have settings in /proc/sys, which has no files here (tests/hosted/file.c, kernel.c).
+$(UNIT)/kernel/pseudo/pseudo.c.o: UNIT_CFLAGS += -Dproc_sys_add=real_proc_sys_add \
+	-Dproc_sys_add_number=real_proc_sys_add_number
 $(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c lib/rbtree.c lib/text.c)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^

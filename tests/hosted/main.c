@@ -17,10 +17,10 @@
 #include "program.h"
 
 static const struct object *const objects[] = {
-	&epoll_object,	    &eventfd_object,	 &fdtable_object, &flock_object,
-	&futex_object,	    &ldisc_object,	 &mutex_object,	  &perf_object,
-	&pipe_object,	    &posix_timer_object, &record_object,  &signal_object,
-	&socketpair_object, &timerfd_object,	 &tmpfs_object,	  &vma_object,
+	&cgroup_object,	     &epoll_object,  &eventfd_object, &fdtable_object,	  &flock_object,
+	&futex_object,	     &ldisc_object,  &mutex_object,   &perf_object,	  &pipe_object,
+	&posix_timer_object, &record_object, &signal_object,  &socketpair_object, &timerfd_object,
+	&tmpfs_object,	     &vma_object,
 };
 
 static struct history history;
@@ -259,7 +259,8 @@ static u64 seed = 1;
 static bool try_known(struct program *p)
 {
 	for (const char *const *text = p->object->known; text && *text; text++)
-		if (!program_parse(p, *text) || !schedules(p))
+		if (!program_parse(p, *text) || !schedules(p) ||
+		    (p->nr_threads == 1 && !every_allocation(p, false)))
 			return false;
 	return true;
 }

@@ -68,22 +68,6 @@ void trace_look_again(struct ktimer *t)
 	(void)t;
 }
 
-struct thread *thread_find(int tid)
-{
-	(void)tid;
-	return NULL;
-}
-
-struct thread *thread_get(struct thread *t)
-{
-	return t;
-}
-
-void thread_put(struct thread *t)
-{
-	(void)t;
-}
-
 /* --- the object ------------------------------------------------------------------------------ */
 
 static void destroy(void *object)
