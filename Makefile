@@ -58,7 +58,7 @@ $(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/kernel/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/kernel/machine_inline.h
 	$(Q)$(call inc_links,$(INC)/arch,lib arch $(SCHED_PUBLIC) \
-		$(addprefix kernel/,arch.h percpu.h sync.h kernel.h contract.h mm/mm.h mm/kasan.h \
+		$(addprefix kernel/,arch.h percpu.h sync.h kernel.h contract.h base/inject.h mm/mm.h mm/kasan.h \
 			task/cred.h task/siginfo.h task/thread.h))
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/arch/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/arch/machine_inline.h
@@ -99,6 +99,8 @@ SAN_FLAGS := $(SAN_$(SAN))
 SAN_undefined_C := kernel/base/ubsan.c
 SAN_address_C := kernel/mm/kasan.c kernel/mm/kasan_test.c
 OTHER_SAN_C := $(filter-out $(SAN_$(SAN)_C),$(SAN_undefined_C) $(SAN_address_C))
+# Failures on order, which are for debug builds.
+OTHER_DEBUG_C := $(if $(filter-out 0,$(DEBUG)),,kernel/base/inject.c)
 UNCHECKED_C := kernel/mm/kasan.c kernel/mm/slab.c kernel/mm/page.c
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks -fno-stack-protector \
@@ -110,7 +112,7 @@ DEPS = -MMD -MP
 # --- kernel -------------------------------------------------------------------------
 LIB_C := $(wildcard lib/*.c)
 SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c) $(POLICIES)
-KERNEL_C := $(filter-out $(OTHER_SAN_C),$(wildcard kernel/*/*.c tests/kernel/*.c))
+KERNEL_C := $(filter-out $(OTHER_SAN_C) $(OTHER_DEBUG_C),$(wildcard kernel/*/*.c tests/kernel/*.c))
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)
 KOBJ = $(patsubst %,$(B)/kernel/%.o,$(1))

@@ -174,6 +174,7 @@ void arch_exec_regs(struct thread *t, u64 pc, u64 sp);
  * Of the system call in @regs: its number, its six arguments, and how to run it again as number
  * @nr.
  */
+static inline bool arch_is_syscall(const struct user_regs *regs); /* it entered the kernel so */
 static inline long arch_syscall_nr(const struct user_regs *regs);
 static inline const u64 *arch_syscall_args(const struct user_regs *regs);
 static inline void arch_syscall_restart(struct user_regs *regs, long nr);

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "kernel/base/inject.h"
 #include "kernel/percpu.h"
 #include "lib/errno.h"
 #include "lib/math64.h"
@@ -145,6 +146,11 @@ static inline u64 arch_clock_ns(void)
 	return mul_shr(arch_cycles() - x86_clock.tsc_base, x86_clock.ns_per_tick, 32);
 }
 
+static inline bool arch_is_syscall(const struct user_regs *regs)
+{
+	return regs->vector == (u64)REGS_SYSCALL;
+}
+
 static inline long arch_syscall_nr(const struct user_regs *regs)
 {
 	return (long)regs->orig_ax;
@@ -168,7 +174,8 @@ static inline int arch_user_store_pair(u64 *uaddr, u64 first, u64 second)
 {
 	if (unlikely((u64)uaddr > USER_END - 2 * sizeof(u64)))
 		return -EFAULT;
-	return unlikely(x86_store_user_pair(uaddr, first, second)) ? -EFAULT : 0;
+	return unlikely(inject_inline_copy() || x86_store_user_pair(uaddr, first, second)) ? -EFAULT
+											   : 0;
 }
 
 static inline void *phys_to_virt(u64 pa)

@@ -19,6 +19,7 @@
  * cache is guarded by interrupts being off on that CPU. Reference: Knuth, The Art of Computer
  * Programming 1, 2.5.
  */
+#include "kernel/base/inject.h"
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/frame.h"
@@ -145,6 +146,7 @@ static u64 alloc_frame(u64 reserve)
 		frames[nr].refs = 1;
 	}
 	arch_irq_restore(flags);
+	inject_in_use(INJECT_PAGE, nr != 0);
 	if (SAN_ADDRESS && nr)
 		kasan_allow(phys_to_virt(nr << PAGE_SHIFT), PAGE_SIZE);
 	if (DEBUG && nr)
@@ -158,6 +160,7 @@ static void free_frame(u32 nr)
 	struct page_cache *c = &caches[arch_cpu_id()];
 
 	debug_assert(frames[nr].kind == FRAME_USED && !frames[nr].refs);
+	inject_in_use(INJECT_PAGE, -1);
 	kasan_forbid(phys_to_virt((u64)nr << PAGE_SHIFT), PAGE_SIZE, KASAN_PAGE_FREE);
 	if (SAN_ADDRESS)
 		nr = kasan_page_freed(nr);
@@ -172,6 +175,8 @@ static void free_frame(u32 nr)
 
 u64 page_alloc(unsigned order)
 {
+	if (inject_page(order, false))
+		return 0;
 	if (order == 0)
 		return alloc_frame(0);
 	if (order >= NR_ORDERS)
@@ -187,6 +192,7 @@ u64 page_alloc(unsigned order)
 		f[i].kind = FRAME_USED;
 		f[i].refs = 1;
 	}
+	inject_in_use(INJECT_PAGE, (long)BIT(order));
 	kasan_allow(phys_to_virt(frame_pa(f)), PAGE_SIZE << order);
 	if (DEBUG)
 		memset(phys_to_virt(frame_pa(f)), POISON, PAGE_SIZE << order);
@@ -195,12 +201,12 @@ u64 page_alloc(unsigned order)
 
 u64 page_alloc_user(void)
 {
-	return alloc_frame(buddy.reserve);
+	return inject_page(0, true) ? 0 : alloc_frame(buddy.reserve);
 }
 
 u64 page_alloc_zeroed(void)
 {
-	u64 pa = alloc_frame(buddy.reserve);
+	u64 pa = inject_page(0, true) ? 0 : alloc_frame(buddy.reserve);
 
 	if (pa)
 		memset(phys_to_virt(pa), 0, PAGE_SIZE);
@@ -245,6 +251,7 @@ void page_free(u64 pa, unsigned order)
 		f[i].refs = 0;
 		f[i].kind = FRAME_NONE;
 	}
+	inject_in_use(INJECT_PAGE, -(long)BIT(order));
 	kasan_forbid(phys_to_virt(pa), PAGE_SIZE << order, KASAN_PAGE_FREE);
 	unsigned long flags = spin_lock_irqsave(&buddy.lock);
 

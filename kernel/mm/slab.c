@@ -14,6 +14,7 @@
  * buddy lock. Reference: Bonwick, The Slab Allocator, USENIX 1994; Bonwick and Adams, Magazines and
  * Vmem, 2001.
  */
+#include "kernel/base/inject.h"
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/frame.h"
@@ -64,6 +65,7 @@ static struct frame *slab_create(struct kmem_cache *c)
 		slab[i].order = c->order;
 		slab[i].cache = c->id;
 	}
+	inject_in_use(INJECT_PAGE, -(long)BIT(c->order));
 	slab->refs = 0;
 	slab->free = NULL;
 	char *base = phys_to_virt(pa);
@@ -91,6 +93,7 @@ static void slab_destroy(struct kmem_cache *c, struct frame *slab)
 		slab[i].kind = FRAME_USED;
 		slab[i].refs = 1;
 	}
+	inject_in_use(INJECT_PAGE, (long)BIT(c->order));
 	page_free(frame_pa(slab), c->order);
 }
 
@@ -177,6 +180,7 @@ static __inlined void *alloc_object(struct kmem_cache *c, u64 ip)
 	arch_irq_restore(flags);
 	if (SAN_ADDRESS && object)
 		kasan_object_allocated(c, object, ip);
+	inject_in_use(INJECT_SLAB, object != NULL);
 	if (DEBUG && object)
 		memset(object, POISON, c->object);
 	return object;
@@ -185,7 +189,7 @@ static __inlined void *alloc_object(struct kmem_cache *c, u64 ip)
 /* An object of @c, contents undefined; NULL when memory is short. Any context. */
 void *kmem_cache_alloc(struct kmem_cache *c)
 {
-	return alloc_object(c, (u64)__builtin_return_address(0));
+	return inject_slab(c->object) ? NULL : alloc_object(c, (u64)__builtin_return_address(0));
 }
 
 static void give_back(struct kmem_cache *c, void *object)
@@ -208,6 +212,7 @@ static struct kmem_cache *cache_of(void *object)
 
 static __inlined void free_object(struct kmem_cache *c, void *object, u64 ip)
 {
+	inject_in_use(INJECT_SLAB, -1);
 	if (SAN_ADDRESS) {
 		object = kasan_object_freed(c, object, ip);
 		if (!object)
@@ -304,12 +309,12 @@ static __inlined void *alloc_bytes(size_t size, u64 ip)
 
 void *kmalloc(size_t size)
 {
-	return alloc_bytes(size, (u64)__builtin_return_address(0));
+	return inject_slab(size) ? NULL : alloc_bytes(size, (u64)__builtin_return_address(0));
 }
 
 void *kzalloc(size_t size)
 {
-	void *p = alloc_bytes(size, (u64)__builtin_return_address(0));
+	void *p = inject_slab(size) ? NULL : alloc_bytes(size, (u64)__builtin_return_address(0));
 
 	if (p)
 		memset(p, 0, size);

@@ -6,6 +6,7 @@
  */
 #include "kernel/pseudo/procfs.h"
 
+#include "kernel/base/inject.h"
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -444,6 +445,14 @@ static long store_autogroup(void *arg, const char *text, size_t len)
 	return err ?: (long)len;
 }
 
+/* Debug builds have these, too. */
+#define TEXTS_OF_DEBUG_0
+#define TEXTS_OF_DEBUG_1                                                                           \
+	{ "fail-nth", show_fail_nth, store_fail_nth, FOR_ALL },                                    \
+		{ "make-it-fail", show_make_it_fail, store_make_it_fail, FOR_ALL },
+#define PASTE(a, b)	a##b
+#define TEXTS_OF(debug) PASTE(TEXTS_OF_DEBUG_, debug)
+
 const struct pid_text pid_texts[] = {
 	{ "stat", show_stat, NULL, FOR_ALL },
 	{ "status", show_status, NULL, FOR_ALL },
@@ -463,6 +472,7 @@ const struct pid_text pid_texts[] = {
 	{ "oom_score", show_oom_score, NULL, FOR_ALL },
 	{ "oom_score_adj", show_oom_score_adj, store_oom_score_adj, FOR_ALL },
 	{ "timerslack_ns", show_slack, store_slack, OWN },
-	{ "autogroup", show_autogroup, store_autogroup, FOR_ALL }, /* last: not in task/TID */
+	TEXTS_OF(DEBUG){ "autogroup", show_autogroup, store_autogroup,
+			 FOR_ALL }, /* last: not in task/TID */
 };
 const unsigned nr_pid_texts = ARRAY_SIZE(pid_texts);

@@ -9,6 +9,7 @@
  * vfork: the child borrows the parent's address space and the parent sleeps until the child gives
  * it back, by exec or by its end (thread_release_vfork).
  */
+#include "kernel/base/inject.h"
 #include "kernel/contract.h"
 #include "kernel/task/fork.h"
 
@@ -131,6 +132,7 @@ static void copy_thread(struct thread *t, const struct clone_args *args)
 		t->altstack_size = parent->altstack_size;
 	}
 	t->timer_slack_ns = t->default_timer_slack_ns = parent->timer_slack_ns;
+	inject_inherit(t);
 	if (args->flags & CLONE_CHILD_CLEARTID)
 		t->clear_child_tid = args->child_tid;
 	if (args->flags & CLONE_CHILD_SETTID)

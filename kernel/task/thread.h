@@ -90,6 +90,11 @@ struct thread {
 	struct held_mutexes {
 		u64 words[2 * LOCKDEP_DEPTH + 1];
 	} held_mutexes; /* private to lockdep.c */
+	struct injection {
+		u32 nth;	  /* the nth call from now on that can fail does; 0: none */
+		bool may_fail;	  /* those with a task-filter look at this; a child has it too */
+		bool took_memory; /* an allocation failed on order */
+	} injection;		  /* private to inject.c */
 #endif
 	struct task task; /* the scheduler's part and the name (comm); the scheduler clears it */
 };

@@ -116,6 +116,12 @@ static inline u32 arch_cycles32(void)
 	return 0;
 }
 
+static inline bool arch_is_syscall(const struct user_regs *regs)
+{
+	(void)regs;
+	return true;
+}
+
 static inline long arch_syscall_nr(const struct user_regs *regs)
 {
 	return (long)regs->ax;
