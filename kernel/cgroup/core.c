@@ -111,7 +111,10 @@ static int may_move_within(const struct cred *c, struct cgroup *from, struct cgr
 {
 	static const char name[] = "cgroup.procs";
 	struct inode *procs = cgroup_file(common_ancestor(from, to), name, strlen(name));
-	int err = procs ? inode_permission_of(c, procs, MAY_WRITE) : -ENOMEM;
+
+	if (procs == INODE_LACKS)
+		return -ENOMEM;
+	int err = inode_permission_of(c, procs, MAY_WRITE);
 
 	inode_put(procs);
 	return err;

@@ -285,7 +285,7 @@ struct inode *cgroup_file(struct cgroup *cg, const char *name, size_t len)
 		if (r->row == file_row((unsigned)index))
 			return inode_get(r->inode);
 	r = make_file(cg, (unsigned)index);
-	return r ? inode_get(r->inode) : NULL;
+	return r ? inode_get(r->inode) : INODE_LACKS;
 }
 
 void cgroup_forget_files(struct cgroup *cg)

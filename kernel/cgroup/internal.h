@@ -145,7 +145,7 @@ int cgroup_check_limits(const struct cgroup *cg);
 int cgroup_check_move(const struct thread *t, bool process, const struct cgroup *cg);
 
 /* --- fs.c ------------------------------------------------------------------------- */
-/* The file @name of @cg, with a reference. NULL: it has none, or no memory. */
+/* The file @name of @cg, with a reference, NULL if it has none, or INODE_LACKS. */
 struct inode *cgroup_file(struct cgroup *cg, const char *name, size_t len);
 /* The controller has come to @cg or gone, or @cg is dead: forget the files that it had. */
 void cgroup_forget_files(struct cgroup *cg);

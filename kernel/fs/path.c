@@ -246,7 +246,7 @@ static int make_child(struct walk *w, const char *name, size_t len, struct dentr
 	path_get(&w->at);
 	spin_unlock(&tree_lock);
 	inode = dir->inode->iops->lookup(dir->inode, name, len);
-	*out = inode ? dentry_create(dir, name, len, inode) : NULL;
+	*out = inode && inode != INODE_LACKS ? dentry_create(dir, name, len, inode) : NULL;
 	spin_lock(&tree_lock);
 	if (*out)
 		list_add_tail(&w->made, &(*out)->made);

@@ -72,10 +72,13 @@
 
 #define MKDEV(major, minor) (((major) << 8) | (minor))
 
+/* Stands for an inode that cannot be made for lack of memory. */
+#define INODE_LACKS ((struct inode *)-1l)
+
 struct inode_ops {
 	/*
-	 * For a dynamic directory: the inode called @name, with a reference, or NULL. No locks
-	 * held; may sleep.
+	 * For a dynamic directory: the inode called @name, with a reference, NULL if there is none,
+	 * or INODE_LACKS. No locks held; may sleep.
 	 */
 	struct inode *(*lookup)(struct inode *dir, const char *name, size_t len);
 	/*

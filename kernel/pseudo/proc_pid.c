@@ -72,7 +72,7 @@ static void set_owner(struct inode *i, const struct thread *t)
 		i->uid = current->cred.user.fs;
 }
 
-/* An inode of @kind about @thread, numbered by @index within it. NULL: no memory. */
+/* An inode of @kind about @thread, numbered by @index within it, or INODE_LACKS. */
 static struct inode *make_inode(struct superblock *sb, const struct kind *kind,
 				struct thread *thread, bool is_thread, unsigned index)
 {
@@ -82,7 +82,7 @@ static struct inode *make_inode(struct superblock *sb, const struct kind *kind,
 	if (!i || !r) {
 		inode_put(i);
 		kfree(r);
-		return NULL;
+		return INODE_LACKS;
 	}
 	r->thread = thread_get(thread);
 	r->proc = proc_get(thread->proc);
@@ -386,8 +386,8 @@ static struct inode *lookup_fd(struct inode *dir, const char *name, size_t len)
 	if (fd < 0)
 		return NULL;
 	i = make_inode(dir->sb, &fd_link_kind, r->thread, r->is_thread, 0x1000u + (unsigned)fd);
-	if (!i)
-		return NULL;
+	if (i == INODE_LACKS)
+		return i;
 	((struct pid_ref *)i->private)->fd = fd;
 	f = file_of(i);
 	if (!f) {
@@ -473,7 +473,7 @@ static struct inode *make_entry(struct inode *dir, unsigned index)
 	struct inode *i = make_inode(dir->sb, kind, r->thread, r->is_thread, index + 1);
 
 	debug_assert(index < nr_entries(r));
-	if (i && kind == &text_kind) {
+	if (i != INODE_LACKS && kind == &text_kind) {
 		((struct pid_ref *)i->private)->text = &pid_texts[index - NR_SPECIALS];
 		i->mode = text_mode(&pid_texts[index - NR_SPECIALS]);
 	}

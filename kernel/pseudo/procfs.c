@@ -362,12 +362,15 @@ static struct inode *text_link(struct superblock *sb, const char *text)
 	size_t len = strlen(text);
 
 	if (!i)
-		return NULL;
+		return INODE_LACKS;
 	i->nlink = 1;
 	i->size = len;
 	i->link = kmalloc(len + 1);
-	if (i->link)
-		memcpy(i->link, text, len + 1);
+	if (!i->link) {
+		inode_put(i);
+		return INODE_LACKS;
+	}
+	memcpy(i->link, text, len + 1);
 	return i;
 }
 

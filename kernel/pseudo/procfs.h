@@ -17,7 +17,7 @@ struct cpumask online_cpus(void);
 struct cpumask possible_cpus(void); /* the offline ones, too */
 
 /* --- proc_pid.c: names ---------------------------------------------------------------- */
-/* The directory of thread @name; NULL if there is none. May sleep. */
+/* The directory of thread @name; NULL if there is none; or INODE_LACKS. May sleep. */
 struct inode *proc_pid_lookup(struct superblock *sb, const char *name, size_t len);
 /* readdir of the processes: positions are @base + pid. */
 int proc_pid_readdir(struct file *f, emit_fn emit, void *arg, u64 base);
