@@ -423,7 +423,7 @@ static void check_row(const struct row *row)
 		complain(row, n, "failures without end", 0);
 }
 
-static const struct row *const lists[] = { file_rows, path_rows };
+static const struct row *const lists[] = { file_rows, path_rows, task_rows, kernel_rows };
 
 static bool is_chosen(const struct row *row, int argc, char **argv)
 {

@@ -61,7 +61,7 @@ struct row {
 	}
 
 /* The end of each list has no name. */
-extern const struct row file_rows[], path_rows[];
+extern const struct row file_rows[], path_rows[], task_rows[], kernel_rows[];
 
 extern char buffer[65536];
 /* Never returns if @result is negative. Returns it otherwise. */
