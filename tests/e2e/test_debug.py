@@ -119,6 +119,70 @@ def test_fuzz(boot, seed):
     assert re.search(r"files: 10000 in 100 processes", outcome.console)
 
 
+# --- failures on order ----------------------------------------------------------------------------
+
+SITES = "/sys/kernel/debug/fail_sites"
+
+
+def calls_of_the_table():
+    with open(os.path.join(ROOT, "kernel/syscall/syscall.def"), encoding="utf-8") as table:
+        return set(re.findall(r"^SYSCALL\(\d+, (\w+)\)", table.read(), re.M))
+
+
+@pytest.mark.nightly("a wrong error, a loss or a panic where an allocation or a copy fails")
+def test_every_way_out_of_every_call(debug_build):
+    """Each call of the table with its first, second, ... allocation and copy failing; each place fails once."""
+    outcome = boot_build(debug_build, f"failcheck && cat {SITES}", cpus=2, icount=True)
+    total = re.search(r"^\d{4} failures came: .*; 0 wrong$", outcome.console, re.M)
+    assert outcome.status == 0 and total, outcome.console
+    tried = {line.split()[0] for line in re.findall(r"^[a-z]\w* .*-?\d+ +\d+$", outcome.console, re.M)}
+    assert calls_of_the_table() <= tried
+    taken = [int(n) for n in re.findall(r"^fail\w+ \S+ \d+ (\d+) \S+ \S+$", outcome.console, re.M)]
+    assert len(taken) > 500 and sum(n > 0 for n in taken) > 0.97 * len(taken)
+
+
+@pytest.mark.nightly("a way out of a call that random failures take, and that the table of calls does not reach")
+@pytest.mark.parametrize("seed", [1, 2])
+def test_fuzz_with_failures(debug_build, seed):
+    """One in 250 allocations and copies of the fuzzer fails. The machine goes on."""
+    set_all = ("cd /sys/kernel/debug; for kind in failslab fail_page_alloc fail_usercopy; do "
+               "for number in {}; do echo ${{number#*=}} > $kind/${{number%=*}}; done; done; cd /; ")
+    begin = (set_all.format("verbose=0 times=-1 task-filter=Y interval=50 probability=20")
+             + "echo 0 > /sys/kernel/debug/fail_page_alloc/min-order; ")
+    fuzz = f"fuzz -f -s {seed} -n 3000 && fuzz -f -s {seed + 10} -n 3000 calls || exit; "
+    end = set_all.format("probability=0") + "failcheck open mkdir > /dev/null && taskcheck wait-some > /dev/null"
+    outcome = boot_build(debug_build, begin + fuzz + end)
+    assert outcome.status == 0, outcome.console
+
+
+# A subshell opens a file four times, which copies a path each time. Its status has a bit for each that failed.
+FOUR_COPIES = """cd /sys/kernel/debug/fail_usercopy; echo 0 > verbose; echo Y > task-filter
+try() {
+  for number in "$@"; do echo ${number#*=} > ${number%=*}; done
+  (echo 1 > /proc/self/make-it-fail
+   f=0; for bit in 1 2 4 8; do true 2>&- > /dev/null || f=$((f + bit)); done; exit $f)
+  echo "$* fails $?"; echo 0 > probability
+}
+try interval=2 times=1 probability=100; try interval=1 times=2 probability=100; try times=9 probability=0
+try space=3 times=1 probability=100; try times=-1 probability=100; cat times
+echo 0 > /proc/self/make-it-fail; (true > /dev/null) && echo others pass
+(echo 2 > /proc/self/fail-nth; true 2>&- > /dev/null || cat < /proc/self/fail-nth); cat < /proc/self/fail-nth
+for wrong in probability=101 times=-2 verbose=3 task-filter=x; do echo ${wrong#*=} > ${wrong%=*} || echo refused; done
+"""
+
+
+@pytest.mark.nightly("a number of Linux's fault injection that is not obeyed")
+def test_numbers_of_failures(debug_build):
+    outcome = boot_build(debug_build, FOUR_COPIES, cpus=1)
+    said = outcome.console.replace("\r", "")
+    for number in ("interval=2 times=1 probability=100 fails 2", "interval=1 times=2 probability=100 fails 3",
+                   "times=9 probability=0 fails 0", "space=3 times=1 probability=100 fails 4",
+                   "times=-1 probability=100 fails 15\n-1\nothers pass\n"):
+        assert number in said, said
+    assert re.search(r"forcing a failure.*\nname failslab,(.*\n)+?.* file_create\+.*\n(.*\+.*\n)+0\n0\n", said), said
+    assert len(re.findall(r"^refused$", said, re.M)) == 4
+
+
 # --- undefined behaviour --------------------------------------------------------------------------
 
 @pytest.mark.nightly("undefined behaviour in the kernel")

@@ -29,12 +29,13 @@
 #define TOO_LONG (60 * NS_PER_S) /* a killed process that is still there then is a failure */
 
 static int seed = 1, nr_inputs = 10000, nr_workers = 4;
-static bool anywhere;
+static bool anywhere, may_fail;
 
 static const struct arg args[] = {
 	{ 's', "seed", ARG_INT, &seed, "what the input follows from (default 1)", 0, 1 << 30 },
 	{ 'n', "number", ARG_INT, &nr_inputs, "inputs of each kind (default 10000)", 1, 1 << 30 },
 	{ 'w', "workers", ARG_INT, &nr_workers, "processes at a time (default 4)", 1, 1000 },
+	{ 'f', "fail", ARG_FLAG, &may_fail, "may fail on order: docs/machine.md" },
 	{ 0, "anywhere", ARG_FLAG, &anywhere, "also on a system that can be damaged" },
 	{ 0 },
 };
@@ -116,6 +117,16 @@ static pid_t fork_patiently(void)
 	return pid;
 }
 
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0)
+		return;
+	(void)!write(fd, text, strlen(text));
+	close(fd);
+}
+
 static void start_batch(struct batch *b, const struct kind *kind, uint64_t batch_seed)
 {
 	struct random r = { batch_seed };
@@ -127,6 +138,8 @@ static void start_batch(struct batch *b, const struct kind *kind, uint64_t batch
 	if (b->pid)
 		return;
 	setsid();
+	if (may_fail)
+		put("/proc/self/make-it-fail", "1");
 	kind->fuzz(&r, BATCH);
 	_exit(0);
 }
@@ -167,16 +180,6 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 {
 	(void)st, (void)flag;
 	return walk->level ? (remove(path), 0) : 0;
-}
-
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0)
-		return;
-	(void)!write(fd, text, strlen(text));
-	close(fd);
 }
 
 static void clean_up(void)
