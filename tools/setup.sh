@@ -7,9 +7,9 @@
 # only a POSIX shell and, to install, apt.
 #
 #	(none)		what make run, make sim, make unit and the labs need: 560 MB on an empty Debian 12
-#	--docs		also pictures, the page for browsers, trace-cmd, the book: 1.9 GB more
-#	--test		also what make test needs: 2.2 GB more than (none)
-#	--all		also what nightly tests and benchmarks need: 2.5 GB more than (none)
+#	--docs		also pictures, the page for browsers, trace-cmd, the book: 2.1 GB more
+#	--test		also what make test needs: 2.3 GB more than (none)
+#	--all		also what nightly tests and benchmarks need: 2.7 GB more than (none)
 #	--for USE	only what one thing needs, such as iso, page, pictures, gdb; several with commas
 #	--compare	also Debian's kernels 6.1, 6.12 and 7.2 in ${B:-build}/linux: make fidelity ARGS=--fresh
 #			boots the first two, make bench ARGS=--fresh all three; and in ${B:-build}/trixie the

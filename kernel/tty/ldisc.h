@@ -36,11 +36,23 @@ struct winsize {
 	u16 row, col, xpixel, ypixel;
 };
 
+/*
+ * Where the command line has the size of the terminal at the other end (rows=), a new one comes
+ * among the input: SIZE_BEGINS, rows, a blank, columns, a newline. No text in UTF-8 has that byte.
+ */
+#define SIZE_BEGINS ((char)0xff)
+struct told_size {
+	bool begun;
+	u8 at; /* 0: its rows are read, 1: its columns */
+	u16 is[2];
+};
+
 struct tty {
 	struct mutex lock;
 	struct termios termios;
 	struct winsize winsize;
-	int pgrp, sid; /* foreground group, session; 0: none */
+	struct told_size told; /* by ttyd alone */
+	int pgrp, sid;	       /* foreground group, session; 0: none */
 	char input[INPUT_SIZE];
 	u64 stop[INPUT_SIZE / 64];
 	u32 head, tail, ready;	 /* counters; tail <= ready <= head */

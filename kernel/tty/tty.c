@@ -61,6 +61,52 @@ static size_t take_raw(struct tty *t, char *buf, size_t size)
 	return n;
 }
 
+/* Another size of the terminal. Its programs are told. */
+static void change_winsize(struct tty *t, struct winsize new)
+{
+	mutex_lock(&t->lock);
+	if (memcmp(&new, &t->winsize, sizeof(new)) && t->pgrp)
+		signal_send_group(t->pgrp, SIGWINCH, NULL);
+	t->winsize = new;
+	mutex_unlock(&t->lock);
+}
+
+/* True if @c belongs to a message about the size, which takes effect with its last byte. */
+static bool tells_size(struct tty *t, char c)
+{
+	struct told_size *s = &t->told;
+
+	if (c == SIZE_BEGINS) {
+		*s = (struct told_size){ .begun = true };
+		return true;
+	}
+	if (!s->begun)
+		return false;
+	if (c >= '0' && c <= '9') {
+		s->is[s->at] = (u16)(s->is[s->at] * 10 + (c - '0'));
+	} else if (c == ' ' && !s->at) {
+		s->at = 1;
+	} else {
+		s->begun = false;
+		if (c == '\n' && s->at)
+			change_winsize(t, (struct winsize){ .row = s->is[0], .col = s->is[1] });
+	}
+	return true;
+}
+
+/* The number of those of the @n bytes in @buf that were typed; they are moved together. */
+static size_t take_sizes(struct tty *t, char *buf, size_t n)
+{
+	size_t typed = 0;
+
+	if (!cmdline_get("rows")) /* nobody at the other end sends sizes */
+		return n;
+	for (size_t i = 0; i < n; i++)
+		if (!tells_size(t, buf[i]))
+			buf[typed++] = buf[i];
+	return typed;
+}
+
 static void ttyd(void *arg)
 {
 	struct tty *t = arg;
@@ -69,7 +115,7 @@ static void ttyd(void *arg)
 
 	for (;;) {
 		wait_event_idle(&t->raw_wait, (n = take_raw(t, buf, sizeof(buf))));
-		ldisc_input(t, buf, n);
+		ldisc_input(t, buf, take_sizes(t, buf, n));
 	}
 }
 
@@ -384,11 +430,7 @@ static long set_winsize(struct tty *t, u64 arg)
 
 	if (arch_copy_from_user(&new, (void *)arg, sizeof(new)))
 		return -EFAULT;
-	mutex_lock(&t->lock);
-	if (memcmp(&new, &t->winsize, sizeof(new)) && t->pgrp)
-		signal_send_group(t->pgrp, SIGWINCH, NULL);
-	t->winsize = new;
-	mutex_unlock(&t->lock);
+	change_winsize(t, new);
 	return 0;
 }
 

@@ -350,7 +350,10 @@ class Terminal:
         self.text = self.text[match.end() :]
 
     def type(self, text):
-        os.write(self.fd, text.encode())
+        os.write(self.fd, text.encode("latin-1"))
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
 
     def close(self):
         """Read to the end; the exit status."""
@@ -372,8 +375,14 @@ def test_a_key_gives_the_shell_at_once(term):
     terminal.expect(r"Leave +exit; Ctrl-A X")
     terminal.expect("# ")
     before = terminal.text
-    terminal.type("stty size; exit 5\n")
+    terminal.type("stty size\n")
     terminal.expect(r"\n20 40\s")
+    terminal.expect("# ")
+    terminal.resize(33, 111)
+    terminal.expect("# ")  # the signal lets the shell write its prompt again
+    terminal.type("stty size; echo \377\303\244 | wc -c; exit 5\n")
+    terminal.expect(r"\n33 111\s")
+    terminal.expect(r"\n3\s")  # a byte that begins a size cannot be typed; others can
     assert "x" not in before and terminal.close() == 5
 
 

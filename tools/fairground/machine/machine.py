@@ -19,6 +19,7 @@ import functools
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ from typing import Any
 from ..base.errors import reading
 from ..base.printable import printable
 from ..base.settings import Settings, UsageError
-from . import cpio, guestfiles
+from . import cpio, guestfiles, terminal
 from .qemu import EXIT_FAILURE, EXIT_ORDERLY, QemuError, accelerator, choose, command
 
 Echo = Callable[[str], object]  # is called with each piece of console output as it comes
@@ -207,8 +208,8 @@ class Machine:
                 f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}"
                 f"{f' SHIFT={s.shift}' if s.shift else ''}\nAgain: {s.repeat(target, **more)}")
 
-    def start(self, console: str, **streams: Any) -> subprocess.Popen[bytes]:
-        """Start QEMU with the character device @console as the serial port.
+    def start(self, console: str, files: tuple[int, ...] = (), **streams: Any) -> subprocess.Popen[bytes]:
+        """Start QEMU with the character device @console as the serial port, and with our open @files.
 
         Under icount its threads take turns anyway. On one host CPU they do so in an order that repeats
         (docs/adr/003-deterministic-smp.md).
@@ -219,9 +220,9 @@ class Machine:
         if os.environ.get("V") == "1":
             print(" ".join(words), file=sys.stderr)
         if self.mode != "icount":
-            return subprocess.Popen(words, env=self.qemu.environment(), **streams)
+            return subprocess.Popen(words, env=self.qemu.environment(), pass_fds=files, **streams)
         with claimed_cpu() as (cpu, claims):
-            return subprocess.Popen(words, env=self.qemu.environment(), pass_fds=claims,
+            return subprocess.Popen(words, env=self.qemu.environment(), pass_fds=[*claims, *files],
                                     preexec_fn=lambda: take_turns(cpu), **streams)
 
     # --- without a terminal ------------------------------------------------------------
@@ -248,12 +249,21 @@ class Machine:
 
     def interact(self) -> Outcome:
         """Run with the terminal as the machine's console. Ctrl-A X ends QEMU, Ctrl-A C is its monitor."""
-        return self._supervise(f"stdio,id=console,mux=on,signal=off,logfile={self.console}", subprocess.Popen.wait)
+        ours, theirs = socket.socketpair()
 
-    def _supervise(self, console: str, wait: Callable[[subprocess.Popen[bytes]], object], **streams: Any) -> Outcome:
+        def wait(process: subprocess.Popen[bytes]) -> None:
+            theirs.close()
+            terminal.relay(ours)
+            process.wait()
+
+        with ours, theirs:
+            return self._supervise(f"socket,id=console,fd={theirs.fileno()},mux=on,logfile={self.console}", wait,
+                                   files=(theirs.fileno(),), stdin=subprocess.DEVNULL)
+
+    def _supervise(self, console: str, wait: Callable[[subprocess.Popen[bytes]], object], **how: Any) -> Outcome:
         """Start QEMU and return how it ended. @wait(process) waits for that; true means that the time limit passed."""
         with open(self.path("qemu.log"), "w+", encoding="utf-8", errors="replace") as log:
-            process = self.start(console, stderr=log, **streams)
+            process = self.start(console, stderr=log, **how)
             try:
                 timed_out = wait(process)
             finally:

@@ -6,16 +6,12 @@ and no pause before a key is part of it. A key ends it. The shell has a machine 
 """
 
 import argparse
-import contextlib
 import dataclasses
 import os
 import re
 import select
 import shutil
 import sys
-import termios
-import tty
-from collections.abc import Iterator
 
 from .. import result
 from ..base.progress import Line, Waiting
@@ -24,6 +20,7 @@ from ..trace import top
 from ..words import Command
 from . import demo_picture
 from .machine import Machine, Outcome
+from .terminal import keys_at_once
 
 COMMAND = Command("run", machine=True, built="image", examples=(
     ("", "the demonstration, and a shell if there is a terminal"),
@@ -78,18 +75,6 @@ class Watched:
             self._waiting = Waiting(f"part {part} of 4: it is measured; any key gives a shell")
 
 
-@contextlib.contextmanager
-def keys_at_once() -> Iterator[None]:
-    """Keys are not echoed and need no Enter; Ctrl-C ends the command, as ever."""
-    before = termios.tcgetattr(sys.stdin)
-    tty.setcbreak(sys.stdin, termios.TCSADRAIN)
-    try:
-        yield
-    finally:
-        Line.show("")
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
-
-
 def demonstrate(settings: Settings, monitor: str | None) -> Outcome | None:
     """The demonstration on the terminal; None if a key ended it."""
     with top.monitored(dataclasses.replace(settings, timeout=DAY_S), monitor) as how, Machine(how) as machine, \
@@ -99,6 +84,8 @@ def demonstrate(settings: Settings, monitor: str | None) -> Outcome | None:
             return machine.run(Watched())
         except KeyPressed:
             return None
+        finally:
+            Line.show("")
 
 
 def shell(settings: Settings, monitor: str | None) -> Outcome:
