@@ -188,8 +188,10 @@ static struct file *open_file(unsigned g, const char *name, long *err)
 	struct dentry *dir = dir_of(g);
 	struct inode *i = dir ? dir->inode->iops->lookup(dir->inode, name, strlen(name)) : NULL;
 	struct file *f = NULL;
-	int failed = memory_failed() && dir && !i ? -ENOMEM : -ENOENT;
+	int failed = i == INODE_LACKS ? -ENOMEM : -ENOENT;
 
+	if (i == INODE_LACKS)
+		i = NULL;
 	if (i)
 		f = file_create(i, NULL, O_RDWR, &failed);
 	inode_put(i);
