@@ -6,7 +6,7 @@ A fenced block is a session: its lines with "$ " are commands, and the others ar
 something); without such lines all are commands. A block that begins with "cd /sys" is typed into the machine.
 
 A session is exact if its time is counted instructions or simulated: a command with ICOUNT=1, `make bench`, `make
-repeat`, schedsim, python3 -c, and any command that reads the file that one of them wrote. `make docs` renews what such
+repeat`, schedsim, hosted, python3 -c, and any command that reads the file that one of them wrote. `make docs` renews what such
 a session shows, and tests/e2e/test_docs.py compares it to the digit. A picture that a session of the book draws
 ("-o NAME.svg") is docs/book/img/NAME.svg: it is renewed, and compared, with the session. Digits depend on the compiler:
 they are those of Debian 12's. All other sessions are compared by the shape of their lines.
@@ -32,8 +32,9 @@ import usage
 
 PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md"]
 PROGRAMS = ("make bench", "make run", "make trace", "make latency", "make repeat", "make profile", "make sim",
-            "make plugin", "trace-cmd", "build/schedsim", "python3 -c")
-EXACT = ("ICOUNT=1", "make bench", "make repeat", "make profile", "make plugin", "build/schedsim", "python3 -c")
+            "make plugin", "trace-cmd", "build/schedsim", "build/unit/hosted", "python3 -c")
+EXACT = ("ICOUNT=1", "make bench", "make repeat", "make profile", "make plugin", "build/schedsim", "build/unit/hosted",
+         "python3 -c")
 READS_A_FILE = ("trace-cmd", "make latency", "make graph", "make decisions", "make why")
 RUNNABLE = PROGRAMS + READS_A_FILE
 MADE = re.compile(r"(?<![\w./-])(?=[\w-]+\.(?:json|bin|dat|csv|svg)\b)")  # before the name of a session's own file
