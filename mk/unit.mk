@@ -63,7 +63,7 @@ HOSTED_KERNEL := $(addprefix kernel/,\
 	mm/fault.c mm/limit.c mm/map.c mm/vma.c pseudo/pseudo.c syscall/pipe.c syscall/socket.c \
 	task/account.c task/delivery.c task/futex.c task/mutex.c task/signal.c task/wait.c \
 	time/itimer.c time/sleep.c time/timer.c \
-	trace/perf.c trace/perf_record.c trace/perf_ring.c tty/ldisc.c tty/tty.c)
+	trace/fields.c trace/filter.c trace/perf.c trace/perf_record.c trace/perf_ring.c tty/ldisc.c tty/tty.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
 $(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.
 $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc -Dsnprintf=fmt_snprintf

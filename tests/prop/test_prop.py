@@ -40,7 +40,7 @@ def hosted(*words):
 
 @pytest.mark.parametrize("name", kernel_tests.objects(pathlib.Path(ROOT)))
 def test_object_of_the_kernel(name):
-    programs = "500" if name in ("cgroup", "socketpair") else "1000"  # each at most 6 seconds of CPU time
+    programs = "500" if name in ("cgroup", "filter", "socketpair") else "1000"  # each at most 6 seconds of CPU time
     hosted("--object", name, "--programs", programs)
 
 

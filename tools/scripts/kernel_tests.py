@@ -50,6 +50,8 @@ ROWS = (
     ("kernel/time/sleep.c", "futex", ("sleep_*",), (TIMES,)),
     ("kernel/time/timer.c", "timerfd posix_timer", ("timer*", "idle_*"), (TIMES,)),
     ("kernel/time/*", "", ("timer*", "sleep_*", "thread_time*"), (TIMES,)),
+    ("kernel/trace/fields.c", "filter", ("trace_*",), ("perfcheck",)),
+    ("kernel/trace/filter.c", "filter", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/perf*", "perf", (), ("perfcheck",)),
     ("kernel/trace/*", "", ("trace_*",), ("perfcheck",)),
     ("kernel/tty/*", "ldisc", (), ("filecheck",)),

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Filters of events (kernel/trace/filter.c, fields.c). Each thread has one of its own for
+ * sched_switch: its text is read, and records pass it or not. The model is filter_model.c.
+ */
+#include "kernel/trace/filter.h"
+#include "kernel/kernel.h"
+#include "kernel/trace/internal.h"
+#include "lib/errno.h"
+#include "lib/string.h"
+#include "libc.h"
+
+#include "filter.h"
+#include "queue.h"
+
+static const char *const op_names[] = { "set", "take_away", "pass", "show", NULL };
+
+struct filters {
+	struct trace_filter *of[NR_FIBERS];
+};
+
+/* --- texts ---------------------------------------------------------------------------------- */
+
+struct writer {
+	char *text;
+	size_t len;
+	struct prng random;
+	unsigned left; /* comparisons that there may be */
+};
+
+#define CHOOSE(w, list) ((list)[prng_below(&(w)->random, ARRAY_SIZE(list))])
+
+static void add(struct writer *w, const char *word)
+{
+	size_t len = strlen(word);
+
+	if (!prng_below(&w->random, 3))
+		w->text[w->len++] = ' ';
+	memcpy(w->text + w->len, word, len);
+	w->len += len;
+}
+
+static void add_comparison(struct writer *w)
+{
+	static const char *const texts[] = { "prev_comm", "next_comm", "COMM" };
+	static const char *const numbers[] = { "prev_pid",  "next_pid",	  "prev_prio",
+					       "next_prio", "prev_state", "common_flags" };
+	static const char *const text_operators[] = { "==", "!=", "~" };
+	static const char *const operators[] = { "==", "!=", "<", "<=", ">", ">=", "&" };
+	static const char *const patterns[] = { "\"hack\"", "'ha*'", "\"*\"", "'*c*k'",
+						"\"sh\"",   "'*:0'", "''",    "\"a'b\"" };
+	static const char *const values[] = {
+		"0", "7", "-1", "100", "120", "1", "255", "2147483647"
+	};
+
+	w->left -= !!w->left;
+	if (prng_below(&w->random, 2)) {
+		add(w, CHOOSE(w, texts));
+		add(w, CHOOSE(w, text_operators));
+		add(w, CHOOSE(w, patterns));
+	} else {
+		add(w, CHOOSE(w, numbers));
+		add(w, CHOOSE(w, operators));
+		add(w, CHOOSE(w, values));
+	}
+}
+
+static void add_expression(struct writer *w, unsigned depth)
+{
+	for (bool more = true; more;) {
+		if (!prng_below(&w->random, 4))
+			add(w, "!");
+		if (depth && w->left && !prng_below(&w->random, 3)) {
+			add(w, "(");
+			add_expression(w, depth - 1);
+			add(w, ")");
+		} else {
+			add_comparison(w);
+		}
+		more = w->left && prng_below(&w->random, 2);
+		if (more)
+			add(w, prng_below(&w->random, 2) ? "&&" : "||");
+	}
+}
+
+/* A character goes, comes, or becomes another. */
+static void spoil(struct writer *w)
+{
+	static const char others[] = " ()!&|=<>~\"'a-";
+	size_t at = prng_below(&w->random, (u32)w->len), rest = w->len - at;
+	char c = others[prng_below(&w->random, sizeof(others) - 1)];
+
+	switch (prng_below(&w->random, 3)) {
+	case 0:
+		memmove(w->text + at, w->text + at + 1, rest - 1);
+		w->len--;
+		break;
+	case 1:
+		memmove(w->text + at + 1, w->text + at, rest);
+		w->len++;
+		w->text[at] = c;
+		break;
+	default:
+		w->text[at] = c;
+	}
+}
+
+size_t filter_text(u32 n, char text[FILTER_TEXT])
+{
+	struct writer w = { .text = text, .left = 5 };
+
+	prng_seed(&w.random, n);
+	add_expression(&w, 3);
+	if (n % 3 == 0)
+		spoil(&w);
+	while (w.len && text[w.len - 1] == ' ')
+		w.len--;
+	text[w.len] = '\0';
+	return w.len;
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+struct filter_record filter_record(u32 n)
+{
+	static const char *const names[] = { "hack", "hackbench", "sh", "kworker/0:0", "" };
+	static const s32 numbers[] = { 0, 7, -1, 100, 120, 1, 255, 2147483647 };
+	struct writer w;
+
+	prng_seed(&w.random, n);
+	return (struct filter_record){
+		.prev_state = CHOOSE(&w, numbers),
+		.prev_pid = CHOOSE(&w, numbers),
+		.prev_prio = CHOOSE(&w, numbers),
+		.next_pid = CHOOSE(&w, numbers),
+		.next_prio = CHOOSE(&w, numbers),
+		.common_flags = (u8)CHOOSE(&w, numbers),
+		.prev_comm = CHOOSE(&w, names),
+		.next_comm = CHOOSE(&w, names),
+		.comm = CHOOSE(&w, names),
+	};
+}
+
+static bool passes(const struct trace_filter *f, u32 n)
+{
+	struct filter_record r = filter_record(n);
+	const struct record_header header = { .flags = r.common_flags };
+	struct event_sched_switch e = {
+		.prev_pid = r.prev_pid,
+		.prev_prio = r.prev_prio,
+		.prev_state = r.prev_state,
+		.next_pid = r.next_pid,
+		.next_prio = r.next_prio,
+	};
+	unsigned long flags;
+	bool ret;
+
+	memcpy(&e, &header, sizeof(header));
+	str_copy(e.prev_comm, r.prev_comm, sizeof(e.prev_comm));
+	str_copy(e.next_comm, r.next_comm, sizeof(e.next_comm));
+	str_copy(current->task.comm, r.comm, sizeof(current->task.comm));
+	flags = arch_irq_save();
+	ret = trace_filter_passes(f, &e);
+	arch_irq_restore(flags);
+	return ret;
+}
+
+/* --- the object ------------------------------------------------------------------------------ */
+
+static void *create(unsigned nr_threads)
+{
+	(void)nr_threads;
+	return calloc(1, sizeof(struct filters));
+}
+
+static void destroy(void *object)
+{
+	struct filters *o = object;
+
+	for (unsigned i = 0; i < NR_FIBERS; i++)
+		trace_filter_free(o->of[i]);
+	free(o);
+}
+
+static struct call draw(struct prng *random, bool alone)
+{
+	static const u8 often[] = { FILTER_SET,	 FILTER_SET,  FILTER_SET,  FILTER_TAKE_AWAY,
+				    FILTER_PASS, FILTER_PASS, FILTER_PASS, FILTER_SHOW };
+
+	(void)alone;
+	return (struct call){ .op = often[prng_below(random, ARRAY_SIZE(often))],
+			      .n = prng_below(random, 1000000) };
+}
+
+static long set(struct filters *o, unsigned nr, u32 n)
+{
+	struct trace_filter_error error;
+	char text[FILTER_TEXT];
+	size_t len = filter_text(n, text);
+	struct trace_filter *f = trace_filter_parse(EVENT_sched_switch, text, len, &error);
+
+	if (!f && error.at > len)
+		panic("the fault is behind the text");
+	if (!f)
+		return error.what ? -EINVAL : -ENOMEM;
+	trace_filter_free(o->of[nr]);
+	o->of[nr] = f;
+	return 0;
+}
+
+static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
+{
+	struct filters *o = object;
+	struct answer answer = { 0 };
+	const char *text;
+
+	(void)id;
+	if (call->op == FILTER_SET) {
+		answer.value = set(o, nr, call->n);
+	} else if (call->op == FILTER_TAKE_AWAY) {
+		trace_filter_free(o->of[nr]);
+		o->of[nr] = NULL;
+	} else if (!o->of[nr]) {
+		answer.value = 1;
+	} else if (call->op == FILTER_PASS) {
+		answer.value = passes(o->of[nr], call->n);
+	} else {
+		text = trace_filter_text(o->of[nr]);
+		answer.digest = queue_digest((const u8 *)text, (long)strlen(text));
+	}
+	return answer;
+}
+
+const struct object filter_object = {
+	.name = "filter",
+	.op_names = op_names,
+	.create = create,
+	.destroy = destroy,
+	.draw = draw,
+	.perform = perform,
+	.model_size = sizeof(struct filter_model),
+	.model_create = filter_model_create,
+	.model_perform = filter_model_perform,
+};
