@@ -60,7 +60,7 @@ HOSTED_KERNEL := $(addprefix kernel/,\
 	fs/dentry.c fs/epoll.c fs/eventfd.c fs/fdtable.c fs/file.c fs/flock.c fs/mount.c fs/nameless.c \
 	fs/open.c fs/path.c fs/permission.c fs/pipe.c fs/poll.c fs/record.c fs/signalfd.c fs/socket.c fs/timerfd.c \
 	fs/tmpfs.c fs/tree.c \
-	mm/fault.c mm/limit.c mm/map.c mm/vma.c pseudo/pseudo.c syscall/pipe.c syscall/socket.c \
+	mm/fault.c mm/limit.c mm/map.c mm/oom.c mm/vma.c pseudo/pseudo.c syscall/pipe.c syscall/socket.c \
 	task/account.c task/delivery.c task/futex.c task/mutex.c task/signal.c task/wait.c \
 	time/itimer.c time/sleep.c time/timer.c \
 	trace/fields.c trace/filter.c trace/perf.c trace/perf_record.c trace/perf_ring.c tty/ldisc.c tty/tty.c)

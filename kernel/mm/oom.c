@@ -97,33 +97,41 @@ static bool is_worse(const struct proc *p, const struct proc *q)
 	return user_of(p) == user_of(q) && score(p) > score(q);
 }
 
-/* Is it time to choose, though a victim is @dying? */
-static bool is_time(bool dying)
+/* Is it time to choose, though @dying, a victim, is on its way out? NULL: none is. */
+static bool is_time(const struct proc *dying)
 {
-	static u64 since_ns; /* when a victim was first seen dying; guarded by: proc_tree_lock */
+	/* The process that is waited for, and since when; guarded by: proc_tree_lock */
+	static int pid;
+	static u64 since_ns;
 	u64 now = clock_ns();
 
 	debug_assert(spin_is_held(&proc_tree_lock));
-	if (dying && !since_ns)
+	if (dying && dying->pid != pid) {
+		pid = dying->pid;
 		since_ns = now;
+	}
 	if (dying && now - since_ns < PATIENCE_NS)
 		return false;
-	since_ns = 0;
+	pid = 0;
 	return true;
 }
 
-/* The worst process, NULL if none can be killed. *dying: one is on its way out already. */
-static struct proc *find_worst(bool *dying)
+/*
+ * The worst process, NULL if none can be killed. *dying: the oldest that is on its way out, or
+ * NULL.
+ */
+static struct proc *find_worst(const struct proc **dying)
 {
 	struct proc *p, *worst = NULL;
 
 	assert(spin_is_held(&proc_tree_lock));
+	*dying = NULL;
 	add_up();
 	list_for_each(p, &all_procs, all_link) {
 		if (!score(p))
 			continue;
 		if (is_dying(p))
-			*dying = true;
+			*dying = *dying ?: p;
 		else if (is_worse(p, worst))
 			worst = p;
 	}
@@ -133,8 +141,8 @@ static struct proc *find_worst(bool *dying)
 /* Returns the process to kill, with a reference, or NULL if a victim is dying already. */
 static struct proc *choose_victim(void)
 {
+	const struct proc *dying;
 	struct proc *victim;
-	bool dying = false;
 
 	spin_lock(&proc_tree_lock);
 	victim = find_worst(&dying);

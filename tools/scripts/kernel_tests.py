@@ -37,6 +37,7 @@ ROWS = (
     ("kernel/mm/fault.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/limit.c", "vma", ("mm_*",), ("limitcheck", "memcheck")),
     ("kernel/mm/map.c", "vma", ("mm_*",), ("memcheck", "limitcheck")),
+    ("kernel/mm/oom.c", "oom", ("mm_*",), ("limitcheck", "memcheck")),
     ("kernel/mm/vma.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/*", "", ("mm_*",), ("memcheck", "limitcheck")),
     ("kernel/task/account.c", "signal", (), ("limitcheck",)),
