@@ -372,7 +372,7 @@ def test_a_key_gives_the_shell_at_once(term):
     terminal.expect(r"part 1 of 4: it is measured; any key g" if term == "xterm" else
                     r"part 1 of 4: it is measured; any key gives a shell, \d+ s\r\n")
     terminal.type("x")
-    terminal.expect(r"Leave +exit; Ctrl-A X")
+    terminal.expect(r"Leave +exit; Ctrl-A X ends the machine at once\r\n")
     terminal.expect("# ")
     before = terminal.text
     terminal.type("stty size\n")

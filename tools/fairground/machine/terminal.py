@@ -30,6 +30,7 @@ def keys_at_once(also_ctrl_c: bool = False) -> Iterator[None]:
     if also_ctrl_c:
         now[tty.IFLAG] &= ~(termios.ICRNL | termios.IXON)
         now[tty.LFLAG] &= ~(termios.ISIG | termios.IEXTEN)
+        now[tty.OFLAG] &= ~termios.OPOST  # the guest has put carriage returns
     termios.tcsetattr(sys.stdin, termios.TCSADRAIN, now)
     try:
         yield
