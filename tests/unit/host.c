@@ -86,6 +86,8 @@ void host_unlock(struct host_lock *lock)
 	if (!nr_held || held[nr_held - 1] != lock)
 		host_bug(__FILE__, __LINE__, "unlock of a lock that is not the last taken");
 	nr_held--;
+	if (host->on_unlock)
+		host->on_unlock(host, lock);
 	if (!nr_held)
 		run_hook(&host->on_unlocked);
 }

@@ -52,6 +52,8 @@ struct machine {
 	 * Called once, when the scheduler has released its last lock in the middle of an operation.
 	 */
 	void (*on_unlocked)(struct machine *m);
+	/* Called whenever the scheduler has released @lock. */
+	void (*on_unlock)(struct machine *m, const struct host_lock *lock);
 	/* Called once, when the scheduler is about to take a lock and holds none. */
 	void (*on_locking)(struct machine *m);
 	int next_pid;

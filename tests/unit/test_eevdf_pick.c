@@ -3,6 +3,7 @@
  * EEVDF's choice: against brute force on random trees, and when the running task may go on, which
  * concerns protection, wakeups, shorter slices and yield. Golden numbers: docs/sources.md.
  */
+#include <sanitizer/asan_interface.h>
 #include <string.h>
 
 #include "eevdf.h"
@@ -25,29 +26,36 @@ struct forest {
 	unsigned nr;
 };
 
+static void clear(struct fair_queue *q, unsigned nr, u64 v0)
+{
+	q->timeline = (struct rb_tree){ .augment = q->policy->augment };
+	q->curr = NULL;
+	q->nr_running = nr;
+	*eevdf_queue(q) = (struct eevdf_queue){ .v0 = v0 };
+}
+
+static void plant_one(struct fair_queue *q, struct entity *e, const struct bare *bare, bool runs)
+{
+	e->queue = q;
+	e->policy = q->policy;
+	e->queued = true;
+	e->load.weight = bare->weight << WEIGHT_SHIFT;
+	e->vruntime = bare->v;
+	eevdf_entity(e)->deadline = bare->d;
+	eevdf_sums_add(q, e);
+	if (runs)
+		q->curr = e;
+	else
+		queue_insert(q, e);
+}
+
 static void plant(struct forest *f, const struct bare *bare, unsigned nr, bool with_curr)
 {
 	f->nr = nr;
 	memset(f->entities, 0, sizeof(f->entities));
-	f->q->timeline = (struct rb_tree){ .augment = f->q->policy->augment };
-	f->q->curr = NULL;
-	f->q->nr_running = nr;
-	*eevdf_queue(f->q) = (struct eevdf_queue){ .v0 = bare[0].v };
-	for (unsigned i = 0; i < nr; i++) {
-		struct entity *e = &f->entities[i];
-
-		e->queue = f->q;
-		e->policy = f->q->policy;
-		e->queued = true;
-		e->load.weight = bare[i].weight << WEIGHT_SHIFT;
-		e->vruntime = bare[i].v;
-		eevdf_entity(e)->deadline = bare[i].d;
-		eevdf_sums_add(f->q, e);
-		if (with_curr && i == 0)
-			f->q->curr = e;
-		else
-			queue_insert(f->q, e);
-	}
+	clear(f->q, nr, bare[0].v);
+	for (unsigned i = 0; i < nr; i++)
+		plant_one(f->q, &f->entities[i], &bare[i], with_curr && i == 0);
 }
 
 /* By the definition: sum of w * (v_i - v) >= 0, with as many bits as needed. */
@@ -97,6 +105,48 @@ static void the_known_counter_example(void **state)
 	assert_int_equal(chosen(&f), 1);
 	assert_int_equal(choose_slowly(bare, 3, false), 1);
 	machine_free(f.m);
+}
+
+#define CROWD 10000u
+
+/* Lets @node, its children and the way from there to @to be looked at. */
+static void show_way(const struct rb_node *node, const struct entity *to)
+{
+	__asan_unpoison_memory_region(entity_of(node), sizeof(*to));
+	for (int i = 0; i < 2; i++)
+		if (node->child[i])
+			__asan_unpoison_memory_region(entity_of(node->child[i]), sizeof(*to));
+	if (entity_of(node) != to)
+		show_way(to < entity_of(node) ? node->left : node->right, to);
+}
+
+/*
+ * One of a crowd is eligible. Only who is on the way from the root to it, and the children of
+ * these, may be looked at: the sanitizer knows all others as memory that nobody may touch.
+ */
+static void the_search_is_one_way_down(void **state)
+{
+	struct machine *m = eevdf_machine(1000);
+	struct entity *crowd = calloc(CROWD, sizeof(*crowd));
+	struct fair_queue *q = queue(m);
+
+	(void)state;
+	for (unsigned right = CROWD / 7; right < CROWD; right += CROWD / 7) {
+		memset(crowd, 0, CROWD * sizeof(*crowd));
+		clear(q, CROWD, 1000);
+		for (unsigned i = 0; i < CROWD; i++) {
+			struct bare bare = { i == right ? 1000 : 2000, 5000 + i, 1024 };
+
+			plant_one(q, &crowd[i], &bare, false);
+		}
+		__asan_poison_memory_region(crowd, CROWD * sizeof(*crowd));
+		show_way(rb_first(&q->timeline), entity_of(rb_first(&q->timeline)));
+		show_way(q->timeline.root, &crowd[right]);
+		assert_ptr_equal(eevdf_best(q), &crowd[right]);
+		__asan_unpoison_memory_region(crowd, CROWD * sizeof(*crowd));
+	}
+	free(crowd);
+	machine_free(m);
 }
 
 static void draw(struct prng *random, struct bare *bare, unsigned nr)
@@ -521,6 +571,7 @@ static void who_had_its_turn_gives_way(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_search_is_one_way_down),
 		cmocka_unit_test(the_known_counter_example),
 		cmocka_unit_test(the_choice_is_that_of_brute_force),
 		cmocka_unit_test(protection_lasts_to_the_end_of_the_request),

@@ -405,9 +405,106 @@ static void a_group_that_ends_throttled_leaves_nothing(void **state)
 	machine_free(m);
 }
 
+/* --- at the border, and with another CPU in between --------------------------------------- */
+
+/* Runtime that another CPU returned in this moment would pay nobody. */
+static void nobody_was_refused(struct machine *m, const struct host_lock *lock)
+{
+	const struct recorded *last = &m->trace[(m->nr_trace - 1) % MAX_TRACE];
+	const struct queue_record *r = (const void *)last->bytes;
+
+	(void)lock;
+	if (m->nr_trace && last->common.type == EVENT_ID_sched_decision_quota &&
+	    r->act == QUOTA_fetch && !r->got && r->remaining + (s64)r->asked == 1)
+		fail_msg("a queue that asked for 1 ns and got nothing is not on pool->throttled "
+			 "when the pool's lock is released");
+}
+
+static void who_is_refused_is_on_the_list_before_the_lock_is_free(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = new_group(m, NULL);
+
+	(void)state;
+	spawn_in(m, tg, 0);
+	sched_trace_set(m->s, QUOTA_DECISION_EVENTS);
+	assert_int_equal(task_group_set_bandwidth(m->s, tg, 20 * MS, 50 * MS, 0, true), 0);
+	settle(m);
+	m->on_unlock = nobody_was_refused;
+	run_ticks(m, 120);
+	assert_true(tg->cpu[0].queue.throttled);
+	machine_free(m);
+}
+
+/* Returns whether slack is shared out of a pool of @pool ns while another queue is throttled. */
+static bool shares(u64 pool_ns)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct fair_queue *q = &tg->cpu[0].queue, *debtor = &tg->cpu[1].queue;
+	struct bandwidth *pool = &tg->bandwidth;
+	bool shared;
+
+	assert_int_equal(task_group_set_bandwidth(m->s, tg, 100 * MS, 1000 * MS, 0, true), 0);
+	rq_lock(q->rq);
+	list_add_tail(&pool->throttled, &debtor->debtor_link);
+	debtor->debt = 1;
+	pool->runtime_ns = 0;
+	pool->period.at = q->rq->clock + 1000 * MS;
+	q->remaining = (s64)(MS + pool_ns);
+	bandwidth_return(q);
+	rq_unlock(q->rq);
+	assert_int_equal(pool->runtime_ns, pool_ns);
+	shared = pool->slack.rq != NULL;
+	machine_free(m);
+	return shared;
+}
+
+static void a_pool_of_one_slice_is_not_shared_out(void **state)
+{
+	(void)state;
+	if (shares(5 * MS))
+		fail_msg("the slack's timer runs for a pool of 5 ms, which is not more than a "
+			 "slice");
+	if (!shares(5 * MS + 1))
+		fail_msg("the slack's timer does not run for a pool of 1 ns more than a slice");
+}
+
+static bool idles_after_a_charge(u64 pool_ns)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct fair_queue *q = &tg->cpu[0].queue;
+	bool idle;
+
+	assert_int_equal(task_group_set_bandwidth(m->s, tg, 100 * MS, 1000 * MS, 0, true), 0);
+	rq_lock(q->rq);
+	tg->bandwidth.runtime_ns = pool_ns;
+	tg->bandwidth.idle = true;
+	q->remaining = 0;
+	bandwidth_charge(q, MS);
+	rq_unlock(q->rq);
+	idle = tg->bandwidth.idle;
+	machine_free(m);
+	return idle;
+}
+
+static void a_fetch_that_moves_nothing_leaves_the_pool_idle(void **state)
+{
+	(void)state;
+	if (!idles_after_a_charge(0))
+		fail_msg("pool->idle is false after a fetch from an empty pool, which moved "
+			 "nothing");
+	if (idles_after_a_charge(1))
+		fail_msg("pool->idle is true after a fetch that moved 1 ns");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(who_is_refused_is_on_the_list_before_the_lock_is_free),
+		cmocka_unit_test(a_pool_of_one_slice_is_not_shared_out),
+		cmocka_unit_test(a_fetch_that_moves_nothing_leaves_the_pool_idle),
 		cmocka_unit_test(a_period_is_told_from_limit_to_refill),
 		cmocka_unit_test(bursts_and_full_pools_are_told),
 		cmocka_unit_test(slack_is_told),

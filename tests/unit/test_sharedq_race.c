@@ -13,6 +13,20 @@
 
 static bool happened;
 
+/* A task that is off its shard can be withdrawn by anybody: the claim must be noted by then. */
+static void claim_is_noted(struct machine *m, const struct host_lock *lock)
+{
+	(void)lock;
+	if (happened || rq_of(m, 0)->shared.own_shard.nr)
+		return;
+	if (waiter->shared.state != SHARED_CLAIMED)
+		fail_msg("a task is off its shard when the shard's lock is released, and its "
+			 "shared.state does not say that it is claimed");
+	if (rq_of(m, 1)->shared.claim != waiter)
+		fail_msg("a task is off its shard when the shard's lock is released, and the "
+			 "claimant's rq->shared.claim is not that task");
+}
+
 /* CPU 1 begins to idle and claims the waiter; @meanwhile happens before it fetches it. */
 static struct machine *race(const char *policy, void (*meanwhile)(struct machine *))
 {
@@ -25,6 +39,7 @@ static struct machine *race(const char *policy, void (*meanwhile)(struct machine
 	rq_of(m, 1)->domains->max_newidle_lb_cost = MS;
 	sched_block(running(m, 1), TASK_INTERRUPTIBLE);
 	m->on_unlocked = meanwhile;
+	m->on_unlock = claim_is_noted;
 	sched_switch_begin(m->s, 1, false);
 	assert_true(happened);
 	sched_switch_end(m->s, 1);

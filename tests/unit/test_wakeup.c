@@ -5,6 +5,8 @@
  * description of the machine, not its domains; amounts are drawn from a few, so that many are
  * equal. Rule by rule: test_placement.c, test_aim.c.
  */
+#include <string.h>
+
 #include "scene.h"
 #include "sched/balance/balance.h"
 #include "sched/fair/core/class.h"
@@ -373,6 +375,26 @@ static void judge_rows(const struct scene *sc)
 	assert_int_equal(sc->m->nr_trace, n + 1);
 }
 
+/* Fails with the scene if @got, which is @what, is not @right. */
+static void same(const struct scene *sc, const char *what, u64 got, u64 right)
+{
+	char cpus[CPU_MAX * 2 + 1] = "";
+
+	if (got == right)
+		return;
+	for (unsigned cpu = 0; cpu < sc->m->nr_cpus; cpu++)
+		strcat(cpus, !cpumask_test(&sc->m->s->online, cpu) ? " -"
+			     : !is_allowed(sc, cpu)		   ? " x"
+			     : is_free(sc, cpu)			   ? " f"
+								   : " b");
+	fail_msg(
+		"%s is %llu, where %llu is right; the waker is on CPU %u%s, the task ran on CPU %u "
+		"and recently on CPU %u; caches of %u CPUs, which are free, busy, not allowed (x) "
+		"or out of service (-):%s",
+		what, (unsigned long long)got, (unsigned long long)right, sc->waker,
+		sc->sync ? " and about to sleep" : "", sc->last, sc->recent, cache_size(sc), cpus);
+}
+
 static void judge_record(const struct scene *sc, const struct answer *a)
 {
 	unsigned nr_online = cpumask_weight(&sc->m->s->online);
@@ -387,12 +409,12 @@ static void judge_record(const struct scene *sc, const struct answer *a)
 	assert_int_equal(d->waker, sc->waker);
 	assert_int_equal(d->last, sc->last);
 	assert_int_equal(d->recent, sc->recent);
-	assert_int_equal(d->aimed, a->aimed);
-	assert_int_equal(d->chosen, a->chosen);
+	same(sc, "the CPU aimed at", d->aimed, a->aimed);
+	same(sc, "the chosen CPU on record", d->chosen, a->chosen);
 	assert_int_equal(d->nr_cpus, nr_online);
 	assert_int_equal(d->nr_rows, nr_online);
-	assert_int_equal(d->aim, a->aim);
-	assert_int_equal(d->rule, a->rule);
+	same(sc, "the rule of the aim (AIM_)", d->aim, a->aim);
+	same(sc, "the rule of the choice (CPU_)", d->rule, a->rule);
 	assert_int_equal(d->bias_pct, a->bias_pct);
 	assert_int_equal(d->load, sc->t->fair.avg.load_avg);
 	assert_int_equal(d->scan, cache_size(sc) == 1 ? 0
@@ -422,10 +444,10 @@ static void judge(struct scene *sc)
 	sc->m->s->tunable.schedstats = counted;
 	sched_trace_set(sc->m->s, recorded ? DECISION_EVENTS : 0);
 	sc->m->nr_trace = 0;
-	assert_int_equal(choose(sc), a.chosen);
+	same(sc, "the chosen CPU", choose(sc), a.chosen);
 	if (recorded)
 		judge_record(sc, &a);
-	assert_int_equal(sc->t->recent_used_cpu, a.searched ? sc->last : sc->recent);
+	same(sc, "recent_used_cpu", sc->t->recent_used_cpu, a.searched ? sc->last : sc->recent);
 	assert_int_equal(waker->wakee_flips, flips);
 	assert_ptr_equal(waker->last_wakee, sc->t);
 	assert_int_equal(opinion.asked, a.opinion_wanted);

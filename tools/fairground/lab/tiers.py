@@ -28,8 +28,7 @@ MESSAGE_OF_TEST = re.compile(r"^(?:#|ERROR:) (.+)$", re.MULTILINE)
 PLACE = re.compile(r"(tests/unit/[\w.]+:\d+): error: Failure!|^(tests/unit/[\w.]+:\d+)", re.MULTILINE)
 ORACLE = re.compile(r"(tests/oracle/\w+\.c:\d+): (.+)", re.DOTALL)
 SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: |runtime error: )([^\n(]+)")
-# what a test means that says so of memory of its own
-MEANT = {"use-after-poison": "it looks at what is not on the one way down the tree,"}
+HIDDEN = "it looks at what is not on the one way down the tree,"  # a test hides the rest as poisoned memory
 FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (\w+) ((?:sched|lib|tests)/\S+?:\d+)")
 UNEQUAL = re.compile(r"\b(0x[0-9a-f]+|0) != (0x[0-9a-f]+|0)\b")
 COMPLAINT = re.compile(r"^(?:\[ *[\d.]+\] )?(?:not ok \d+ -? *|  FAIL *)(\S.*)$|^(\S.*\S) +FAILED$", re.MULTILINE)
@@ -60,8 +59,8 @@ def _why_failed(text: str, ended: box.Ended) -> str:
     """The reason in the output of a failed test."""
     sanitizer, frame = SANITIZER.search(text), FRAME.search(text)
     if sanitizer:
-        found = sanitizer[1].strip()
-        return MEANT.get(found, found) + (f" in {frame[1]}(), {frame[2]}" if frame else "")
+        found = HIDDEN if sanitizer[1].startswith("use-after-poison") else sanitizer[1].strip()
+        return found + (f" in {frame[1]}(), {frame[2]}" if frame else "")
     lines = [line.strip() for line in MESSAGE_OF_TEST.findall(text)]
     lines = [line for line in lines if not line.startswith(("ok - ", "not ok - ")) and "error: Failure!" not in line]
     told = UNEQUAL.sub(_in_decimal, "; ".join(lines))
