@@ -17,7 +17,7 @@ from docblocks import (RUNNABLE, align, drawn, is_elision, is_exact, kept_pictur
 
 # Tested by name elsewhere, or too long for every day.
 # Their sessions take a minute.
-LONG = ("README.md:35", "docs/performance.md:7", "docs/book/07-bore.md:12", "README.md:126")
+LONG = ("README.md:35", "docs/performance.md:7", "docs/book/07-bore.md:12", "README.md:126", "docs/trust.md:25")
 ELSEWHERE = ("--ops", "--exhaustive", "SMP=255", "make mutants", "make prop")
 
 

@@ -6,10 +6,10 @@ A fenced block is a session: its lines with "$ " are commands, and the others ar
 something); without such lines all are commands. A block that begins with "cd /sys" is typed into the machine.
 
 A session is exact if its time is counted instructions or simulated: a command with ICOUNT=1, `make bench`, `make
-repeat`, schedsim, hosted, python3 -c, and any command that reads the file that one of them wrote. `make docs` renews what such
-a session shows, and tests/e2e/test_docs.py compares it to the digit. A picture that a session of the book draws
-("-o NAME.svg") is docs/book/img/NAME.svg: it is renewed, and compared, with the session. Digits depend on the compiler:
-they are those of Debian 12's. All other sessions are compared by the shape of their lines.
+repeat`, schedsim, hosted, python3 -c, and any command that reads the file that one of them wrote. `make docs` renews
+what such a session shows, and tests/e2e/test_docs.py compares it to the digit. A picture that a session of the book
+draws ("-o NAME.svg") is docs/book/img/NAME.svg: it is renewed, and compared, with the session. Digits depend on the
+compiler: they are those of Debian 12's. All other sessions are compared by the shape of their lines.
 
 Usage: docblocks.py [PAGE...]    renews the pages; a line that nothing like it is printed for is an error
        environment: B (build directory)
