@@ -75,12 +75,12 @@ def test_the_longest_wait_by_hand():
     assert first == ("eevdf did not let lag-1 take over: the running one used up its request; the virtual deadline of "
                      "lag-1 is 1.000000 ms after that of hog-2")
     assert second == ("eevdf picked busy-3: of the eligible it has the earliest deadline; lag-1 is not eligible, "
-                      "ahead by 4.000000 ms of CPU time, the virtual deadline of lag-1 is 7.000000 ms after that of "
+                      "ahead by 4.000000 ms of CPU time; the virtual deadline of lag-1 is 7.000000 ms after that of "
                       "busy-3")
     assert third.startswith("nobody ran")
     assert lateness.conclusion(late, BY_HAND, True) == (
-        "lag-1 waited 6.000000 ms for CPU 0 while busy-3 (3.000000), hog-2 (2.000000) and nobody (1.000000) had it, "
-        f"chiefly because {second}.")
+        "lag-1 waited 6.000000 ms for CPU 0 after a wakeup, while busy-3 (3.000000), hog-2 (2.000000) and "
+        f"nobody (1.000000) had it, chiefly because {second}.")
 
 
 def test_without_decisions_the_reason_is_unknown_and_not_made_up():
@@ -109,7 +109,19 @@ def test_a_wait_that_moves_to_another_cpu_by_hand():
     late, = lateness.explain(line, lateness.waits_of(line, {LAG}),
                              [decision(13, "place", LAG, 1, "arrives_moved", row(LAG), cpu=1)])
     assert [(s.start // MS, s.end // MS, s.cpu, s.pid) for s in late.stretches] == [(10, 13, 0, HOG), (13, 17, 1, BUSY)]
-    assert "for CPU 0 and 1 while" in lateness.conclusion(late, line, True)
+    assert "for CPU 0 and 1 after it lost the CPU, while" in lateness.conclusion(late, line, True)
+
+
+@pytest.mark.parametrize("lost, told", [
+    (decision(10, "tick", LAG, 1, "slice", row(LAG, 2, flags=Flag.RUNS), row(HOG)), "a tick ended its turn"),
+    (decision(10, "preempt", HOG, 1, "vruntime_lead", row(HOG), row(LAG, 2, flags=Flag.RUNS)), "hog-2 took the CPU"),
+    (decision(9, "tick", LAG, 1, "slice", row(LAG)), "it lost the CPU"),       # long before
+    (decision(10, "tick", HOG, 1, "slice", row(HOG)), "it lost the CPU"),      # of another
+    (decision(10, "tick", LAG, 0, "slice", row(LAG)), "it lost the CPU")])     # which let it go on
+def test_how_it_lost_the_cpu_by_hand(lost, told):
+    line = timeline([(0, LAG, 8, 10), (0, HOG, 10, 14), (0, LAG, 14, 15)], [(LAG, 10, 14, 0)])
+    late, = lateness.explain(line, lateness.waits_of(line, {LAG}), [lost])
+    assert lateness.beginning(late) == f"after {told}"
 
 
 def test_classes_above_by_hand():

@@ -56,6 +56,7 @@ class Lateness(NamedTuple):
     wait: Wait
     stretches: list[Stretch]
     rivals: set[tuple[int, int]]  # (pid, group) of the entities that competed for the task: itself and its groups
+    lost: Reason | None = None    # the decision by which it lost the CPU, if it did
 
 
 def waits_of(line: Timeline, pids: Collection[int]) -> list[Wait]:
@@ -139,6 +140,14 @@ def _reason(stretch: tuple[int, int, int, int, int], decisions: Sequence[Reason]
     return next(iter(asked or lasts), None), len(ticks)
 
 
+def _loss(wait: Wait, decisions: Sequence[Reason], competing: set[tuple[int, int]]) -> Reason | None:
+    """The decision by which the task of @wait lost the CPU: a tick, or another that took over."""
+    near = [d for d in decisions if d.answer and wait.start - NEAR <= d.time <= wait.start and (
+        d.kind == "tick" and _is_about(d, competing)
+        or d.kind == "preempt" and not _is_about(d, competing) and entity(d, competing))]
+    return near[-1] if near and not wait.woken else None
+
+
 def explain(line: Timeline, waits: Sequence[Wait], decisions: Iterable[Reason]) -> list[Lateness]:
     """Each of @waits with its stretches. Of @decisions, in order of time, only those near a wait are kept."""
     near: dict[Wait, list[Reason]] = {wait: [] for wait in waits}
@@ -156,7 +165,8 @@ def explain(line: Timeline, waits: Sequence[Wait], decisions: Iterable[Reason]) 
             at = 0, above[at]
             competing.add(at)
         cut = _ran_there(wait, _homes(wait, runs, kept), runs)
-        found.append(Lateness(wait, [Stretch(*each[:4], *_reason(each, kept, competing)) for each in cut], competing))
+        found.append(Lateness(wait, [Stretch(*each[:4], *_reason(each, kept, competing)) for each in cut], competing,
+                              _loss(wait, kept, competing)))
     return found
 
 
@@ -183,7 +193,7 @@ def _fair_numbers(d: Decision, late: Candidate, other: Candidate) -> str:
         parts.append(_farther(difference(late.vruntime, other.vruntime), "vruntime", late, other))
     if policies.claim(d.policy, "scores"):
         parts.append(f"the score of {late.name} is {late.score}, that of {other.name} {other.score}")
-    return ", ".join(parts)
+    return "; ".join(parts)
 
 
 def _class_numbers(late: Task, other: Task) -> str:
@@ -203,17 +213,30 @@ def numbers(d: Reason, competing: set[tuple[int, int]]) -> str:
     return _class_numbers(late, other) if isinstance(late, Task) and isinstance(other, Task) else ""
 
 
+def rule_of(d: Reason) -> str:
+    """The rule of @d as a sentence, or its name if this tree does not know it."""
+    return (sentence(d.rule) if isinstance(d, Decision) else class_sentence(d.rule)) or d.rule
+
+
+def beginning(late: Lateness) -> str:
+    """How the wait began."""
+    if late.wait.woken:
+        return "after a wakeup"
+    if late.lost is None:
+        return "after it lost the CPU"
+    return "after a tick ended its turn" if late.lost.kind == "tick" else f"after {late.lost.subject} took the CPU"
+
+
 def because(stretch: Stretch, line: Timeline, late: Lateness, recorded: bool) -> str:
     """The rule of the decision and its numbers. If no decision is there, what else is known."""
     d, prio = stretch.reason, line.priorities.get(stretch.pid, 120)
     if not stretch.pid:
         return "nobody ran: the CPU idled"
     if d is not None:
-        rule = sentence(d.rule) if isinstance(d, Decision) else class_sentence(d.rule)
         asked = {"pick": f"{d.policy} picked {d.subject}", "tick": f"{d.policy} let {d.subject} go on",
                  "preempt": f"{d.policy} did not let {d.subject} take over"}[d.kind]
         more = numbers(d, late.rivals)
-        return f"{asked}: {rule or d.rule}" + (f"; {more}" if more else "")
+        return f"{asked}: {rule_of(d)}" + (f"; {more}" if more else "")
     if prio < REAL_TIME <= line.priorities.get(late.wait.pid, 120):
         return "a real-time task comes before all fair ones" if prio >= DEADLINE else \
             "a task with a deadline comes before all others"
@@ -233,7 +256,7 @@ def conclusion(late: Lateness, line: Timeline, recorded: bool) -> str:
         ran[stretch.pid] = ran.get(stretch.pid, 0) + stretch.length
     order = sorted(ran, key=lambda pid: -ran[pid])
     who = [f"{line.label(pid)} ({ms(ran[pid])})" if pid else f"nobody ({ms(ran[pid])})" for pid in order[:3]]
-    who += [f"{len(order) - 3} others"] * (len(order) > 3)
+    who += [f"{len(order) - 3} other{'s' * (len(order) > 4)}"] * (len(order) > 3)
     if not late.stretches:
         return f"{name} waited {ms(wait.length)} ms, and the trace does not say where."
     longest = max(late.stretches, key=lambda each: each.length)
@@ -242,6 +265,7 @@ def conclusion(late: Lateness, line: Timeline, recorded: bool) -> str:
     chief = "chiefly " if len(late.stretches) > 1 else ""
     why = f", {chief}because {because(longest, line, late, recorded)}" if is_known(longest, line, late) else \
         "; why is not recorded"
-    return f"{name} waited {ms(wait.length)} ms for CPU {' and '.join(cpus)} while {listed} had it{why}."
+    return (f"{name} waited {ms(wait.length)} ms for CPU {' and '.join(cpus)} {beginning(late)}, while {listed} had "
+            f"it{why}.")
 
 

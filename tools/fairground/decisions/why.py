@@ -16,6 +16,7 @@ from ..base.names import nearest
 from ..base.option_values import whole
 from ..base.settings import Settings, trace_file
 from ..machine.image import TraceError
+from ..machine.machine import STATUS_NOT_STARTED
 from ..trace import trace as tracing
 from ..trace.timeline import Timeline
 from ..trace.tracefile import MAGICS, MAGIC_SIZE, TraceFile, lost_text
@@ -23,7 +24,7 @@ from ..words import Command
 from .decision_file import DecisionFile, NoDecisions, open_file
 from .fair_text import ms
 from .futures import Future, command_of, futures, run
-from .lateness import SHAPES, Lateness, Wait, because, conclusion, explain, waits_of
+from .lateness import SHAPES, Lateness, Wait, because, beginning, conclusion, explain, rule_of, waits_of
 
 COMMAND = Command("why", machine=True, built="image sim", examples=(
     ("run.dat --task burst", "the longest waits of burst in a trace, and why"),
@@ -166,10 +167,10 @@ def in_words(futures_of: Sequence[Future]) -> str:
 def text_of(number: int, each: Late, found: Found) -> list[str]:
     """One wait as lines."""
     wait, line = each.late.wait, found.line
-    began = "after a wakeup" if wait.woken else "after it lost the CPU"
-    lines = ["", f"{number}. {ms(wait.length)} ms {began}, from {ms(wait.start)} to {ms(wait.end)} ms"
+    lines = ["", f"{number}. {ms(wait.length)} ms {beginning(each.late)}, from {ms(wait.start)} to {ms(wait.end)} ms"
              + (f" ({line.label(wait.pid)})" if len({w.pid for w in found.waits}) > 1 else "")
              + ("" if wait.ended else ", where the trace ends"),
+             *([f"  by the rule: {rule_of(each.late.lost)}"] if each.late.lost else []),
              f"  {'from ms':>14} {'ms':>12}  CPU  {'ran instead':<15}  because"]
     for stretch in each.late.stretches:
         reason, *more = because(stretch, line, each.late, found.recorded).split("; ")
@@ -206,20 +207,14 @@ def rows(found: Found) -> Iterator[dict[str, Any]]:
                "says": conclusion(each.late, found.line, found.recorded)}
 
 
-def recorded(settings: Settings, wanted: Sequence[str]) -> tuple[str, int]:
-    """(the file in which the run of CMD is recorded, its status)."""
-    out = trace_file()
-    return out, tracing.main(settings, argparse.Namespace(out=out, events=",".join(wanted)))
-
-
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """tell the longest waits of a task, who ran instead, by which rule, and what other policies would have done"""
-    path, status = arguments.file, 0
-    if not path and settings.cmd:
-        path, status = recorded(settings, [EVENTS])
-        if not os.path.exists(path):
-            return status
-    path = path or trace_file()
+    path, status = arguments.file or trace_file(), 0
+    if not arguments.file and settings.cmd:
+        outcome, events = tracing.record(settings, path, EVENTS)
+        status = outcome.status
+        if not events:
+            return status or STATUS_NOT_STARTED
     with whole_trace(path, settings.build) as trace:
         found = find(trace, arguments.task, arguments.waits, "" if arguments.no_futures else settings.build)
     about = found.line.about

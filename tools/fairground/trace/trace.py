@@ -14,7 +14,7 @@ from .. import result
 from ..base.errors import damage
 from ..base.settings import TRACE_FILE, Settings, UsageError, trace_file
 from ..machine.image import DAMAGED, Image, Statistics, TraceError, memory_file
-from ..machine.machine import STATUS_NOT_STARTED, Machine, commit
+from ..machine.machine import STATUS_NOT_STARTED, Machine, Outcome, commit
 from ..words import Command
 from .trace_dat import trace_dat
 
@@ -89,25 +89,33 @@ def options(parser: argparse.ArgumentParser) -> None:
                         help=f"events to record, as set_event takes them; default: $EVENTS or {EVENTS}")
 
 
-def main(settings: Settings, arguments: argparse.Namespace) -> int:
-    """run CMD and save what was traced as a trace.dat file for trace-cmd and KernelShark"""
-    _check_place(arguments.out)
-    out = arguments.out if arguments.out != TRACE_FILE else None
+def record(settings: Settings, path: str, wanted: str | None) -> tuple[Outcome, Statistics | None]:
+    """Run CMD and save the events @wanted, the usual ones if that is None, in the file @path. Returns how the run
+    ended, and what was saved; None if nothing was, which is told."""
+    _check_place(path)
+    out = path if path != TRACE_FILE else None
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram = os.path.join(directory, "ram")
-        with Machine(with_tracing(settings, ram, arguments.events or EVENTS)) as machine:
-            print(machine.header("trace", events=arguments.events, out=out), flush=True)
+        with Machine(with_tracing(settings, ram, wanted or EVENTS)) as machine:
+            print(machine.header("trace", events=wanted, out=out), flush=True)
             outcome = machine.run(lambda text: (sys.stdout.write(text), sys.stdout.flush()))
         unknown = NO_EVENT.findall(outcome.console)
         if unknown:
-            raise UsageError(f"EVENTS={arguments.events}: no event is called {', '.join(unknown)} (docs/events.md)")
+            raise UsageError(f"EVENTS={wanted}: no event is called {', '.join(unknown)} (docs/events.md)")
         if outcome.problem:
             print(f"fairground: {outcome.problem}", file=sys.stderr)
         try:
-            events = convert(ram, arguments.out, about(settings, arguments.events))
+            return outcome, convert(ram, path, about(settings, wanted))
         except (OSError, TraceError) as error:
-            print(f"fairground: {arguments.out}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
-            return outcome.status or STATUS_NOT_STARTED
+            print(f"fairground: {path}: {getattr(error, 'strerror', None) or error}", file=sys.stderr)
+            return outcome, None
+
+
+def main(settings: Settings, arguments: argparse.Namespace) -> int:
+    """run CMD and save what was traced as a trace.dat file for trace-cmd and KernelShark"""
+    outcome, events = record(settings, arguments.out, arguments.events)
+    if not events:
+        return outcome.status or STATUS_NOT_STARTED
     said = (f"{arguments.out}: {events.held} events"
             + (f", {events.overwritten} older ones were overwritten" if events.overwritten else "")
             + (f", {events.dropped} later ones found no room" if events.dropped else "")
