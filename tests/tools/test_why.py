@@ -184,6 +184,16 @@ def test_the_future_under_another_policy_is_that_run(run, tmp_path):
             future.length for future in second.futures if future.policy == "cfs"))
 
 
+def test_fdl_without_deadlines_would_have_done_as_cfs_did(tmp_path):
+    """Also where a tick ended a turn: the swap alone changes nothing there."""
+    simulated("--decisions", tmp_path / "x.dat", "--cpus", "1", "--time", "300ms", "hogs:n=1", "hogs:n=1,nice=5",
+              "bursts:n=1,run=2ms,sleep=10ms")
+    found = why.find(str(tmp_path / "x.dat"), "hog-2", 3, BUILD)
+    for each in found.explained:
+        fdl, = (future for future in each.futures if future.policy == "fdl")
+        assert each.late.lost.kind == "tick" and (fdl.length, fdl.ended) == (each.late.wait.length, True)
+
+
 @pytest.mark.parametrize("form", ["json", "bin"])
 def test_a_record_without_switches_is_run_again(run, tmp_path, form):
     path, _ = run

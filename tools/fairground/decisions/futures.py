@@ -72,12 +72,13 @@ def futures(build: str, words: Sequence[str], wait: Wait, past: Sequence[Wait], 
     that ended before. Raises FileError if the run cannot be repeated."""
     found = []
     length = wait.start + max(4 * wait.length, LEAST)
+    moment = wait.start - 1 if wait.woken else wait.start + 1  # a wakeup is decided anew; the end of a turn stands
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         path = os.path.join(directory, "future.dat")
         for policy in SCHEDULERS:
             if policy == current:
                 continue
-            run(build, [*without(words, "--time"), "--time", f"{length}ns", "--swap", f"{wait.start - 1}ns/{policy}"],
+            run(build, [*without(words, "--time"), "--time", f"{length}ns", "--swap", f"{moment}ns/{policy}"],
                 "--trace", path)
             found.append(_under(Timeline(path), wait, past, policy))
     return sorted(found, key=lambda future: (future.length or 0, not future.ended))
