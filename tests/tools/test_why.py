@@ -214,6 +214,14 @@ def test_text_and_object(run):
     assert "Under another" not in longest and re.search(r"^burst-4 waited", longest, re.MULTILINE)
 
 
+def test_a_report_has_the_longest_waits(run, tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "out.html"
+    assert fairground("--build", BUILD, "report", out, run[0], "--no-viewer").returncode == 0
+    part, = re.findall(r"<h3>Why late\?</h3>(.*?)</pre>", out.read_text(), re.DOTALL)
+    assert "3 longest:" in part and part.count("\n  So burst-4 waited ") == 3 and "Under another" not in part
+
+
 # --- what is unknown, and what is wrong -------------------------------------------------------------------------------
 
 
