@@ -87,6 +87,9 @@ AUTO_INIT_IS := -ftrivial-auto-var-init=$(if $(filter-out 0,$(DEBUG)),pattern,ze
 kcc_option = $(shell $(KCC) -Werror $(1) -fsyntax-only -x c /dev/null 2>/dev/null && echo '$(1)')
 AUTO_INIT := $(or $(call kcc_option,$(AUTO_INIT_IS)),$(call kcc_option,$(AUTO_INIT_IS) \
 	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang))
+# Canaries, too, are for debug builds (kernel/base/canary.c, whose own functions have none).
+CANARY := $(if $(filter-out 0,$(DEBUG)),-fstack-protector-strong -mstack-protector-guard=global,-fno-stack-protector)
+DEBUG_C := kernel/base/canary.c kernel/base/inject.c
 # A kernel that panics and says where: SAN=undefined at undefined behaviour (kernel/base/ubsan.c), SAN=address at an
 # access beyond its object, variable or page, or after that was freed (kernel/mm/kasan.c). The allocators are unchecked:
 # they touch memory that nobody else may.
@@ -99,11 +102,10 @@ SAN_FLAGS := $(SAN_$(SAN))
 SAN_undefined_C := kernel/base/ubsan.c
 SAN_address_C := kernel/mm/kasan.c kernel/mm/kasan_test.c
 OTHER_SAN_C := $(filter-out $(SAN_$(SAN)_C),$(SAN_undefined_C) $(SAN_address_C))
-# Failures on order, which are for debug builds.
-OTHER_DEBUG_C := $(if $(filter-out 0,$(DEBUG)),,kernel/base/inject.c)
+OTHER_DEBUG_C := $(if $(filter-out 0,$(DEBUG)),,$(DEBUG_C))
 UNCHECKED_C := kernel/mm/kasan.c kernel/mm/slab.c kernel/mm/page.c
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
-	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks -fno-stack-protector \
+	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks $(CANARY) \
 	-fcf-protection=none -fno-asynchronous-unwind-tables $(AUTO_INIT) $(SAN_FLAGS) \
 	-DCOMMIT='"$(KERNEL_COMMIT)"' -DDEBUG=$(if $(DEBUG),$(DEBUG),0) \
 	-DSAN_ADDRESS=$(if $(filter address,$(SAN)),1,0)
@@ -135,6 +137,7 @@ $(B)/.commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(KERNEL_OBJ): $(B)/.flags | $(POLICIES_DEF)
 $(call KOBJ,$(UNCHECKED_C)): KFLAGS := $(filter-out $(SAN_address),$(KFLAGS))
+$(call KOBJ,kernel/base/canary.c): KFLAGS += -fno-stack-protector
 $(call KOBJ,kernel/base/main.c): KFLAGS += -DVERSION='"$(VERSION)"'
 $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit
 

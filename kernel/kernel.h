@@ -11,6 +11,9 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
+/* The first call of a debug kernel: canaries get their value. Its caller never returns. */
+void canary_draw(u64 seed);
+
 /* Formatted message to the console and the log (dmesg). Any context. */
 void kprintf(const char *fmt, ...) __printf(1, 2);
 /* Text as it is, of any length. */

@@ -201,6 +201,8 @@ u64 x86_boot_page(void)
 __noreturn void x86_boot(u32 magic, u64 info_pa)
 {
 	x86_shadow_init();
+	if (DEBUG)
+		canary_draw(arch_cycles());
 	x86_cpu_detect();
 	x86_cpu_prepare(cpus[0]->arch);
 	x86_idt_init();

@@ -103,6 +103,16 @@ static void provoke_hung_task(void)
 	schedule();
 }
 
+/* The function writes beyond its array, as with a string that is too long. */
+static __noinline void provoke_corrupt_stack(void)
+{
+	char bytes[8];
+	volatile size_t n = 2 * sizeof(bytes);
+
+	memset(bytes, 'a', n);
+	__asm__ volatile("" : : "r"(bytes) : "memory");
+}
+
 static const struct way {
 	const char *name;
 	void (*fn)(void);
@@ -111,7 +121,7 @@ static const struct way {
 	{ "SOFTLOCKUP", provoke_softlockup }, { "SPINLOCKUP", provoke_spinlockup },
 	{ "HUNG_TASK", provoke_hung_task },   { "PANICS", provoke_panics },
 	{ "NMI_PANIC", provoke_nmi_panic },   { "CONSOLELOCKUP", provoke_consolelockup },
-	{ "LONG_LOCK", provoke_long_lock },
+	{ "LONG_LOCK", provoke_long_lock },   { "CORRUPT_STACK", provoke_corrupt_stack },
 };
 
 static size_t show_ways(void *arg, char *buf, size_t size)

@@ -64,6 +64,15 @@ def test_a_lock_that_is_held_for_long_is_said(debug_build):
     assert outcome.console.count("lockdep: ") == 1
 
 
+@pytest.mark.nightly("a stack that is written over")
+def test_a_stack_that_is_written_over_is_said(debug_build):
+    """With the function whose array was too short, and who called it."""
+    outcome = boot_build(debug_build, "echo CORRUPT_STACK > /sys/kernel/debug/provoke-crash/DIRECT", cpus=1)
+    said = (r"panic: stack-protector: Kernel stack is corrupted in: provoke_corrupt_stack\+\w+\n"
+            r"(.*\n){2,4}.* provoke_corrupt_stack\+\w+\n.* provoke\+")
+    assert outcome.status != 0 and re.search(said, outcome.console), outcome.console
+
+
 @pytest.mark.nightly("a wrong order of locks in an order by SysRq")
 def test_orders_by_sysrq_keep_the_rules_of_locks(debug_build):
     """The scheduler's locks are for code without interrupts: a tick inside would wait for its own CPU."""
