@@ -83,13 +83,13 @@ OPTIMIZE ?= 2
 CSTD := -std=gnu11 -g -O$(OPTIMIZE) -fno-strict-aliasing -fno-common '-ffile-prefix-map=$(CURDIR)/='
 # Every local variable of the kernel has a value, so that a program sees no byte of an old stack: zero, or in debug
 # builds a pattern that tests/guest/leakcheck.c looks for. Clang before 16 wants a second option for zero.
-AUTO_INIT_IS := -ftrivial-auto-var-init=$(if $(filter-out 0,$(DEBUG)),pattern,zero)
+IS_DEBUG := $(filter-out 0,$(DEBUG))
+AUTO_INIT_IS := -ftrivial-auto-var-init=$(if $(IS_DEBUG),pattern,zero)
 kcc_option = $(shell $(KCC) -Werror $(1) -fsyntax-only -x c /dev/null 2>/dev/null && echo '$(1)')
 AUTO_INIT := $(or $(call kcc_option,$(AUTO_INIT_IS)),$(call kcc_option,$(AUTO_INIT_IS) \
 	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang))
 # Canaries, too, are for debug builds (kernel/base/canary.c, whose own functions have none).
-CANARY := $(if $(filter-out 0,$(DEBUG)),-fstack-protector-strong -mstack-protector-guard=global,-fno-stack-protector)
-DEBUG_C := kernel/base/canary.c kernel/base/inject.c
+CANARY := -f$(if $(IS_DEBUG),stack-protector-strong -mstack-protector-guard=global,no-stack-protector)
 # A kernel that panics and says where: SAN=undefined at undefined behaviour (kernel/base/ubsan.c), SAN=address at an
 # access beyond its object, variable or page, or after that was freed (kernel/mm/kasan.c). The allocators are unchecked:
 # they touch memory that nobody else may.
@@ -100,10 +100,10 @@ SAN_address := -fsanitize=kernel-address -fasan-shadow-offset=0xdffffc0000000000
 	$(addprefix --param=asan-,instrumentation-with-call-threshold=0 globals=1 stack=1 memintrin=0)
 SAN_FLAGS := $(SAN_$(SAN))
 SAN_undefined_C := kernel/base/ubsan.c
-SAN_address_C := kernel/mm/kasan.c kernel/mm/kasan_test.c
-OTHER_SAN_C := $(filter-out $(SAN_$(SAN)_C),$(SAN_undefined_C) $(SAN_address_C))
-OTHER_DEBUG_C := $(if $(filter-out 0,$(DEBUG)),,$(DEBUG_C))
-UNCHECKED_C := kernel/mm/kasan.c kernel/mm/slab.c kernel/mm/page.c
+SAN_address_C := kernel/mm/kasan.c kernel/mm/kasan_test.c kernel/mm/poison.c
+DEBUG_C := kernel/base/canary.c kernel/base/inject.c kernel/mm/poison.c
+OTHER_C := $(filter-out $(SAN_$(SAN)_C) $(if $(IS_DEBUG),$(DEBUG_C)),$(SAN_undefined_C) $(SAN_address_C) $(DEBUG_C))
+UNCHECKED_C := kernel/mm/kasan.c kernel/mm/poison.c kernel/mm/slab.c kernel/mm/page.c
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks $(CANARY) \
 	-fcf-protection=none -fno-asynchronous-unwind-tables $(AUTO_INIT) $(SAN_FLAGS) \
@@ -114,7 +114,7 @@ DEPS = -MMD -MP
 # --- kernel -------------------------------------------------------------------------
 LIB_C := $(wildcard lib/*.c)
 SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c) $(POLICIES)
-KERNEL_C := $(filter-out $(OTHER_SAN_C) $(OTHER_DEBUG_C),$(wildcard kernel/*/*.c tests/kernel/*.c))
+KERNEL_C := $(filter-out $(OTHER_C),$(wildcard kernel/*/*.c tests/kernel/*.c))
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)
 KOBJ = $(patsubst %,$(B)/kernel/%.o,$(1))

@@ -4,6 +4,7 @@
  * whoever watches over the kernel can be tested. File and names are those of Linux's lkdtm.
  */
 #include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
 #include "kernel/pseudo/pseudo.h"
 #include "kernel/sync.h"
 #include "kernel/task/thread.h"
@@ -113,15 +114,46 @@ static __noinline void provoke_corrupt_stack(void)
 	__asm__ volatile("" : : "r"(bytes) : "memory");
 }
 
+/* A word of an object is written to when that is free, and its next user comes. */
+static void provoke_write_after_free(void)
+{
+	u64 *object = kmalloc(64);
+
+	if (!object)
+		return;
+	kfree(object);
+	WRITE_ONCE(object[2], 1);
+	kfree(kmalloc(64));
+}
+
+/* The same of a page. */
+static void provoke_write_buddy_after_free(void)
+{
+	u64 pa = page_alloc(0);
+
+	if (!pa)
+		return;
+	page_put(pa);
+	WRITE_ONCE(*(u64 *)phys_to_virt(pa), 1);
+	page_put(page_alloc(0));
+}
+
 static const struct way {
 	const char *name;
 	void (*fn)(void);
 } ways[] = {
-	{ "PANIC", provoke_panic },	      { "HARDLOCKUP", provoke_hardlockup },
-	{ "SOFTLOCKUP", provoke_softlockup }, { "SPINLOCKUP", provoke_spinlockup },
-	{ "HUNG_TASK", provoke_hung_task },   { "PANICS", provoke_panics },
-	{ "NMI_PANIC", provoke_nmi_panic },   { "CONSOLELOCKUP", provoke_consolelockup },
-	{ "LONG_LOCK", provoke_long_lock },   { "CORRUPT_STACK", provoke_corrupt_stack },
+	{ "PANIC", provoke_panic },
+	{ "HARDLOCKUP", provoke_hardlockup },
+	{ "SOFTLOCKUP", provoke_softlockup },
+	{ "SPINLOCKUP", provoke_spinlockup },
+	{ "HUNG_TASK", provoke_hung_task },
+	{ "PANICS", provoke_panics },
+	{ "NMI_PANIC", provoke_nmi_panic },
+	{ "CONSOLELOCKUP", provoke_consolelockup },
+	{ "LONG_LOCK", provoke_long_lock },
+	{ "CORRUPT_STACK", provoke_corrupt_stack },
+	{ "WRITE_AFTER_FREE", provoke_write_after_free },
+	{ "WRITE_BUDDY_AFTER_FREE", provoke_write_buddy_after_free },
 };
 
 static size_t show_ways(void *arg, char *buf, size_t size)

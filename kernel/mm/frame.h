@@ -23,15 +23,19 @@ enum frame_kind {
 };
 
 struct frame {
-	u32 refs;	  /* references to it; in the first frame of a slab: objects in use */
-	u8 kind;	  /* enum frame_kind */
-	u8 order;	  /* of the block this frame is part of; not kept for FRAME_USED */
-	u8 cache;	  /* FRAME_SLAB: index of its kmem_cache */
+	u32 refs; /* references to it; in the first frame of a slab: objects in use */
+	u8 kind;  /* enum frame_kind */
+	u8 order; /* of the block this frame is part of; not kept for FRAME_USED */
+	u8 cache; /* FRAME_SLAB: index of its kmem_cache */
 	union {
 		struct list link; /* free block: its list; first of a slab: the partial slabs */
 		u64 nr_chained;	  /* FRAME_USED, first of a chain: the others in it */
 	};
-	void *free; /* first of a slab: its free objects, linked; FRAME_USED: next of a chain */
+	/*
+	 * First of a slab: its free objects, linked. FRAME_USED: next of a chain. In debug kernels,
+	 * of a free frame: the code that freed it.
+	 */
+	void *free;
 };
 STATIC_ASSERT(sizeof(struct frame) == 32, "0.8 % of memory");
 

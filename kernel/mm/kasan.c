@@ -70,17 +70,6 @@ static u64 first_forbidden(u64 va, size_t n)
 
 /* --- the report --------------------------------------------------------------------- */
 
-/* The end of the gap behind each object. */
-struct places {
-	u64 allocated, freed;
-};
-STATIC_ASSERT(sizeof(struct places) == KASAN_REDZONE, "the gap holds it");
-
-static struct places *places_of(const struct kmem_cache *c, void *object)
-{
-	return (struct places *)((u8 *)object + c->size) - 1;
-}
-
 static const char *name_of(u8 shadow)
 {
 	switch (shadow) {
@@ -111,33 +100,6 @@ static u8 reason_at(u64 va)
 	return shadow && shadow < KASAN_GRANULE ? kasan_shadow(va)[1] : shadow;
 }
 
-static void print_place(const char *what, u64 ip)
-{
-	char name[96];
-
-	if (ip)
-		kprintf("%s by %s\n", what, symbol_name(ip, name, sizeof(name)));
-}
-
-/* Which object of a slab @va lies in, or behind. */
-static void print_object(u64 va)
-{
-	const struct frame *f =
-		va - DIRECT_MAP < boot_info.ram_top ? frame_of(virt_to_phys((void *)va)) : NULL;
-
-	if (!f || f->kind != FRAME_SLAB)
-		return;
-	const struct kmem_cache *c = &kmem_caches[f->cache];
-	u64 slab = ALIGN_DOWN(va, PAGE_SIZE << c->order);
-	u64 object = slab + (va - slab) / c->size * c->size;
-	const struct places *places = places_of(c, (void *)object);
-
-	kprintf("The address is %lu bytes behind the start of an object of %s of size %u\n",
-		va - object, c->name, c->object);
-	print_place("Allocated", places->allocated);
-	print_place("Freed", places->freed);
-}
-
 static void report(u64 bad, size_t n, bool write, u64 ip)
 {
 	const char *kind = name_of(reason_at(bad));
@@ -152,7 +114,7 @@ static void report(u64 bad, size_t n, bool write, u64 ip)
 	kprintf("BUG: KASAN: %s in %s\n%s of size %lu at addr %016lx by task %s/%d\n", kind,
 		symbol_name(ip, name, sizeof(name)), write ? "Write" : "Read", n, bad,
 		t ? t->task.comm : "boot", t ? t->tid : 0);
-	print_object(bad);
+	object_print(bad);
 	panic("KASAN: %s", kind);
 }
 
@@ -174,7 +136,7 @@ static __noreturn void bad_free(const void *p, u64 ip)
 	WRITE_ONCE(started, false);
 	kprintf("BUG: KASAN: %s in %s\n", twice ? "double-free" : "invalid-free",
 		symbol_name(ip, name, sizeof(name)));
-	print_object((u64)p);
+	object_print((u64)p);
 	panic("KASAN: %s", twice ? "double-free" : "invalid-free");
 }
 
@@ -189,7 +151,7 @@ static struct {
 
 void kasan_object_allocated(const struct kmem_cache *c, void *object, u64 ip)
 {
-	*places_of(c, object) = (struct places){ .allocated = ip };
+	object_allocated(c, object, ip);
 	kasan_allow_bytes(object, c->object);
 }
 
@@ -200,7 +162,7 @@ void *kasan_object_freed(const struct kmem_cache *c, void *object, u64 ip)
 	if (READ_ONCE(started) && *kasan_shadow((u64)object) >= KASAN_GRANULE)
 		bad_free(object, ip);
 	kasan_forbid_bytes(object, c->size, KASAN_SLAB_FREE);
-	places_of(c, object)->freed = ip;
+	object_freed(c, object, ip);
 	unsigned long flags = spin_lock_irqsave(&waiting.lock);
 	oldest = waiting.objects[waiting.object];
 	waiting.objects[waiting.object] = object;

@@ -149,8 +149,10 @@ static u64 alloc_frame(u64 reserve)
 	inject_in_use(INJECT_PAGE, nr != 0);
 	if (SAN_ADDRESS && nr)
 		kasan_allow(phys_to_virt(nr << PAGE_SHIFT), PAGE_SIZE);
-	if (DEBUG && nr)
+	if (DEBUG && nr) {
+		page_allocated(nr << PAGE_SHIFT, 0);
 		memset(phys_to_virt(nr << PAGE_SHIFT), POISON, PAGE_SIZE);
+	}
 	return nr << PAGE_SHIFT; /* frame 0 is never given out: 0 is failure */
 }
 
@@ -194,8 +196,10 @@ u64 page_alloc(unsigned order)
 	}
 	inject_in_use(INJECT_PAGE, (long)BIT(order));
 	kasan_allow(phys_to_virt(frame_pa(f)), PAGE_SIZE << order);
-	if (DEBUG)
+	if (DEBUG) {
+		page_allocated(frame_pa(f), order);
 		memset(phys_to_virt(frame_pa(f)), POISON, PAGE_SIZE << order);
+	}
 	return frame_pa(f);
 }
 
@@ -228,8 +232,11 @@ void page_put(u64 pa)
 	u32 refs = __atomic_sub_fetch(&f->refs, 1, __ATOMIC_ACQ_REL);
 
 	assert(refs != UINT32_MAX);
-	if (refs == 0)
-		free_frame((u32)(f - frames));
+	if (refs)
+		return;
+	if (DEBUG)
+		page_freed(frame_pa(f), 0, (u64)__builtin_return_address(0));
+	free_frame((u32)(f - frames));
 }
 
 u32 page_refs(u64 pa)
@@ -252,6 +259,8 @@ void page_free(u64 pa, unsigned order)
 		f[i].kind = FRAME_NONE;
 	}
 	inject_in_use(INJECT_PAGE, -(long)BIT(order));
+	if (DEBUG)
+		page_freed(pa, order, (u64)__builtin_return_address(0));
 	kasan_forbid(phys_to_virt(pa), PAGE_SIZE << order, KASAN_PAGE_FREE);
 	unsigned long flags = spin_lock_irqsave(&buddy.lock);
 

@@ -25,7 +25,7 @@
 
 #define MAX_SLAB_ORDER 3
 #define MIN_OBJECTS    8 /* per slab: what an empty slab's price is spread over */
-#define GAP	       (SAN_ADDRESS ? KASAN_REDZONE : 0ul) /* behind each object */
+#define GAP	       (PLACES ? KASAN_REDZONE : 0ul) /* behind each object */
 
 /* Free objects of every cache on one CPU; each object starts with a pointer to the next. */
 struct cpu_lists {
@@ -39,6 +39,16 @@ struct kmem_cache kmem_caches[NR_CACHES];
 STATIC_ASSERT(NR_CACHES <= 256, "frame.cache has 8 bits");
 static unsigned nr_caches;
 static struct cpu_lists cpu_lists[MAX_CPUS];
+
+/* The free object behind the free @object of @c. */
+static inline void *next_of(const struct kmem_cache *c, void *object)
+{
+	void *next = *(void **)object;
+
+	if (DEBUG)
+		object_check_link(c, object, next);
+	return next;
+}
 
 /* --- slabs; the cache's lock held --------------------------------------------- */
 
@@ -73,6 +83,8 @@ static struct frame *slab_create(struct kmem_cache *c)
 	for (u64 n = (PAGE_SIZE << c->order) / c->size; n--;) {
 		void *object = base + n * c->size;
 
+		if (PLACES)
+			object_created(c, object);
 		*(void **)object = slab->free;
 		slab->free = object;
 	}
@@ -108,7 +120,7 @@ static void *slab_take(struct kmem_cache *c)
 		return NULL;
 	void *object = slab->free;
 
-	slab->free = *(void **)object;
+	slab->free = next_of(c, object);
 	slab->refs++;
 	debug_assert(slab->refs <= (PAGE_SIZE << c->order) / c->size);
 	if (!slab->free)
@@ -155,7 +167,7 @@ static void drain(struct kmem_cache *c, struct cpu_lists *l)
 	while (l->of[c->id].nr > c->batch) {
 		void *object = l->of[c->id].head;
 
-		l->of[c->id].head = *(void **)object;
+		l->of[c->id].head = next_of(c, object);
 		l->of[c->id].nr--;
 		slab_return(c, object);
 	}
@@ -174,12 +186,14 @@ static __inlined void *alloc_object(struct kmem_cache *c, u64 ip)
 
 	if (likely(object)) {
 		debug_assert(l->of[c->id].nr);
-		l->of[c->id].head = *(void **)object;
+		l->of[c->id].head = next_of(c, object);
 		l->of[c->id].nr--;
 	}
 	arch_irq_restore(flags);
 	if (SAN_ADDRESS && object)
 		kasan_object_allocated(c, object, ip);
+	else if (DEBUG && object)
+		object_allocated(c, object, ip);
 	inject_in_use(INJECT_SLAB, object != NULL);
 	if (DEBUG && object)
 		memset(object, POISON, c->object);
@@ -218,6 +232,8 @@ static __inlined void free_object(struct kmem_cache *c, void *object, u64 ip)
 		if (!object)
 			return;
 		c = cache_of(object);
+	} else if (DEBUG) {
+		object_freed(c, object, ip);
 	}
 	give_back(c, object);
 }
@@ -240,7 +256,7 @@ struct kmem_cache *kmem_cache_create(const char *name, size_t size, size_t align
 	c->name = name;
 	c->id = (u8)nr_caches++;
 	c->size = (u32)ALIGN_UP(max(size, sizeof(void *)) + GAP, max(align, sizeof(void *)));
-	c->object = (u32)(SAN_ADDRESS ? size : c->size);
+	c->object = (u32)(PLACES ? size : c->size);
 	while (c->order < MAX_SLAB_ORDER && (PAGE_SIZE << c->order) / c->size < MIN_OBJECTS)
 		c->order++;
 	debug_assert(c->size <= PAGE_SIZE << c->order);

@@ -73,6 +73,18 @@ def test_a_stack_that_is_written_over_is_said(debug_build):
     assert outcome.status != 0 and re.search(said, outcome.console), outcome.console
 
 
+@pytest.mark.nightly("a write to an object or a page that was freed")
+@pytest.mark.parametrize(("way", "said"), [
+    ("WRITE_AFTER_FREE", r"BUG: slab write after free at addr \w+\n.* 16 bytes behind the start of an object of "
+                         r"kmalloc .*\n.*Allocated by {0}\+.*\n.*Freed by {0}\+.*\n.*panic: slab write after free"),
+    ("WRITE_BUDDY_AFTER_FREE", r"BUG: page write after free at addr \w+\n.*Freed by {0}\+.*\n.*panic: page write"),
+], ids=["object", "page"])
+def test_a_write_after_a_free_is_said(debug_build, way, said):
+    """With the object, and the places that allocated and freed it."""
+    outcome = boot_build(debug_build, f"echo {way} > /sys/kernel/debug/provoke-crash/DIRECT", cpus=1)
+    assert outcome.status != 0 and re.search(said.format(f"provoke_{way.lower()}"), outcome.console), outcome.console
+
+
 @pytest.mark.nightly("a wrong order of locks in an order by SysRq")
 def test_orders_by_sysrq_keep_the_rules_of_locks(debug_build):
     """The scheduler's locks are for code without interrupts: a tick inside would wait for its own CPU."""

@@ -8,6 +8,7 @@ Each row of tests/mutants/*.toml is one wrong change of the source (fairground/b
     noticed-by = Q7 a_name_of_a_test         (invariants and tests; the failure must name one of them)
     run = unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD [kernel]
           | judge JUDGE SIMULATION | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
+          | debug COMMAND                (in a kernel of DEBUG=1, on one CPU)
 
 The source is copied to BUILD/mutants/base, the first time together with its objects, and built there. Without a bug it
 must pass everything that the mutants run. Each mutant then gets a copy of that tree with its change, and make compiles
@@ -135,6 +136,8 @@ def misnamed(mutant: Mutant) -> list[str]:
     if layer == "hosted":
         place(f"tests/hosted/{words[0]}.c")
         return strangers(named, texts("tests/hosted", mutant.edits[0].file))
+    if layer == "debug":
+        return strangers(named, texts("kernel"))
     if layer == "guest":
         program = next((f"tests/guest/{word}" for word in words if texts(f"tests/guest/{word}.c")), None)
         return strangers(named, texts(program, f"{program}.c")) if program else []
@@ -199,9 +202,9 @@ def refresh(base: pathlib.Path, places: Sequence[str] = SOURCES) -> None:
                 path.unlink()
 
 
-def build(tree: pathlib.Path, targets: list[str]) -> None:
+def build(tree: pathlib.Path, targets: list[str], *words: str) -> None:
     for target in targets:
-        status, text = call([MAKE, f"-j{os.cpu_count()}", "B=build", target], tree)
+        status, text = call([MAKE, f"-j{os.cpu_count()}", "B=build", *words, target], tree)
         if status:
             errors = [line for line in text.splitlines() if "error" in line or "Error" in line]
             raise Problem(f"does not build: {(errors or text.splitlines() or ['make failed'])[0]}")
@@ -231,8 +234,12 @@ def run_hosted(tree: pathlib.Path, program: str, *options: str) -> tuple[int, st
 def boot(tree: pathlib.Path, **given: str) -> tuple[int, str]:
     """Boot the kernel of @tree by the instruction, so that a bug that is noticed once always is."""
     build(tree, ["image"])
+    return boot_built(tree / "build", **given)
+
+
+def boot_built(built: pathlib.Path, **given: str) -> tuple[int, str]:
     given = {"icount": "1", "timeout": str(TIMEOUT_S), **given}
-    outcome = run_batch(make_settings(given, build=str(tree / "build")))
+    outcome = run_batch(make_settings(given, build=str(built)))
     return outcome.status, f"{outcome.console}\n{outcome.problem}"
 
 
@@ -261,6 +268,9 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
     if layer == "guest":
         cpus, *words = words if words[0].isdigit() else ["1", *words]
         return boot(tree, smp=cpus, cmd=" ".join(words))
+    if layer == "debug":
+        build(tree, ["image"], "B=build-debug", "DEBUG=1")
+        return boot_built(tree / "build-debug", smp="1", cmd=" ".join(words))
     raise Problem(f"no layer is called {layer}")
 
 
