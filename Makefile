@@ -93,17 +93,24 @@ CANARY := -f$(if $(IS_DEBUG),stack-protector-strong -mstack-protector-guard=glob
 # A kernel that panics and says where: SAN=undefined at undefined behaviour (kernel/base/ubsan.c), SAN=address at an
 # access beyond its object, variable or page, or after that was freed (kernel/mm/kasan.c). The allocators are unchecked:
 # they touch memory that nobody else may.
-$(if $(filter-out undefined address,$(SAN)),$(error SAN=$(SAN): only "undefined" and "address" are known))
-$(if $(and $(filter address,$(SAN)),$(findstring clang,$(CC))),$(error SAN=address needs gcc))
+SANS := undefined address thread
+$(if $(filter-out $(SANS),$(SAN)),$(error SAN=$(SAN): only these are known: $(SANS)))
+$(if $(and $(filter address thread,$(SAN)),$(findstring clang,$(CC))),$(error SAN=$(SAN) needs gcc))
 SAN_undefined := -fsanitize=undefined -fno-sanitize=object-size -fno-sanitize=pointer-overflow
 SAN_address := -fsanitize=kernel-address -fasan-shadow-offset=0xdffffc0000000000 \
 	$(addprefix --param=asan-,instrumentation-with-call-threshold=0 globals=1 stack=1 memintrin=0)
+# Without -fno-ipa-sra a load of a __racy function could become its caller's.
+SAN_thread := -fsanitize=thread $(addprefix --param=tsan-,distinguish-volatile=1 instrument-func-entry-exit=0) \
+	-Wno-tsan -fno-ipa-sra
 SAN_FLAGS := $(SAN_$(SAN))
 SAN_undefined_C := kernel/base/ubsan.c
 SAN_address_C := kernel/mm/kasan.c kernel/mm/kasan_test.c kernel/mm/poison.c
+SAN_thread_C := kernel/base/tsan.c kernel/base/tsan_test.c
 DEBUG_C := kernel/base/canary.c kernel/base/inject.c kernel/mm/poison.c
-OTHER_C := $(filter-out $(SAN_$(SAN)_C) $(if $(IS_DEBUG),$(DEBUG_C)),$(SAN_undefined_C) $(SAN_address_C) $(DEBUG_C))
-UNCHECKED_C := kernel/mm/kasan.c kernel/mm/poison.c kernel/mm/slab.c kernel/mm/page.c
+OTHER_C := $(filter-out $(SAN_$(SAN)_C) $(if $(IS_DEBUG),$(DEBUG_C)),$(foreach san,$(SANS),$(SAN_$(san)_C)) $(DEBUG_C))
+UNCHECKED_address := $(addprefix kernel/mm/,kasan.c poison.c slab.c page.c)
+UNCHECKED_thread := $(addprefix kernel/base/,tsan.c console.c panic.c symbol.c) kernel/task/lock.c \
+	kernel/task/lockdep.c arch/x86/cpu.c arch/x86/smp.c
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks $(CANARY) \
 	-fcf-protection=none -fno-asynchronous-unwind-tables $(AUTO_INIT) $(SAN_FLAGS) \
@@ -136,7 +143,7 @@ $(B)/.flags: FORCE
 $(B)/.commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(KERNEL_OBJ): $(B)/.flags | $(POLICIES_DEF)
-$(call KOBJ,$(UNCHECKED_C)): KFLAGS := $(filter-out $(SAN_address),$(KFLAGS))
+$(call KOBJ,$(UNCHECKED_$(SAN))): KFLAGS := $(filter-out $(SAN_FLAGS),$(KFLAGS))
 $(call KOBJ,kernel/base/canary.c): KFLAGS += -fno-stack-protector
 $(call KOBJ,kernel/base/main.c): KFLAGS += -DVERSION='"$(VERSION)"'
 $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit

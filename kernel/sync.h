@@ -71,6 +71,11 @@ struct waiter {
 	}
 
 void waitq_init(struct waitq *q, const char *name);
+/* Does anybody wait? Without the lock: who comes just now looks at the condition afterwards. */
+static inline __racy bool waitq_is_awaited(const struct waitq *q)
+{
+	return q->waiters.next != &q->waiters;
+}
 /* Enqueue @w and announce the sleep (sched_block with @state). Repeat before each re-check. */
 void waitq_prepare(struct waitq *q, struct waiter *w, u32 state);
 /* Cancel: the condition came true or a signal is pending. Always call it after waiting. */

@@ -19,7 +19,7 @@ struct cpumask {
 	u64 bits[CPUMASK_WORDS];
 };
 
-static inline bool cpumask_test(const struct cpumask *m, unsigned cpu)
+static inline __racy bool cpumask_test(const struct cpumask *m, unsigned cpu)
 {
 	return m->bits[cpu / 64] >> (cpu % 64) & 1;
 }
@@ -72,7 +72,7 @@ static inline struct cpumask cpumask_first_n(unsigned nr)
 	return m;
 }
 
-static inline struct cpumask cpumask_and(const struct cpumask *a, const struct cpumask *b)
+static inline __racy struct cpumask cpumask_and(const struct cpumask *a, const struct cpumask *b)
 {
 	struct cpumask m;
 
@@ -82,7 +82,7 @@ static inline struct cpumask cpumask_and(const struct cpumask *a, const struct c
 }
 
 /* The CPUs of @a that are not in @b. */
-static inline struct cpumask cpumask_andnot(const struct cpumask *a, const struct cpumask *b)
+static inline __racy struct cpumask cpumask_andnot(const struct cpumask *a, const struct cpumask *b)
 {
 	struct cpumask m;
 
@@ -91,7 +91,7 @@ static inline struct cpumask cpumask_andnot(const struct cpumask *a, const struc
 	return m;
 }
 
-static inline struct cpumask cpumask_or(const struct cpumask *a, const struct cpumask *b)
+static inline __racy struct cpumask cpumask_or(const struct cpumask *a, const struct cpumask *b)
 {
 	struct cpumask m;
 
@@ -100,7 +100,7 @@ static inline struct cpumask cpumask_or(const struct cpumask *a, const struct cp
 	return m;
 }
 
-static inline bool cpumask_equal(const struct cpumask *a, const struct cpumask *b)
+static inline __racy bool cpumask_equal(const struct cpumask *a, const struct cpumask *b)
 {
 	u64 differs = 0;
 
@@ -109,7 +109,7 @@ static inline bool cpumask_equal(const struct cpumask *a, const struct cpumask *
 	return !differs;
 }
 
-static inline bool cpumask_intersects(const struct cpumask *a, const struct cpumask *b)
+static inline __racy bool cpumask_intersects(const struct cpumask *a, const struct cpumask *b)
 {
 	u64 common = 0;
 
@@ -119,7 +119,7 @@ static inline bool cpumask_intersects(const struct cpumask *a, const struct cpum
 }
 
 /* Is every CPU of @a in @b? */
-static inline bool cpumask_subset(const struct cpumask *a, const struct cpumask *b)
+static inline __racy bool cpumask_subset(const struct cpumask *a, const struct cpumask *b)
 {
 	u64 outside = 0;
 
@@ -145,7 +145,7 @@ static inline unsigned popcount64(u64 v)
 	return (v * 0x0101010101010101ull) >> 56;
 }
 
-static inline unsigned cpumask_weight(const struct cpumask *m)
+static inline __racy unsigned cpumask_weight(const struct cpumask *m)
 {
 	unsigned n = 0;
 
@@ -155,7 +155,7 @@ static inline unsigned cpumask_weight(const struct cpumask *m)
 }
 
 /* The first CPU of @m that is >= @from, or CPU_MAX. */
-static inline unsigned cpumask_next(const struct cpumask *m, unsigned from)
+static inline __racy unsigned cpumask_next(const struct cpumask *m, unsigned from)
 {
 	u64 word;
 
@@ -171,7 +171,7 @@ static inline unsigned cpumask_next(const struct cpumask *m, unsigned from)
 	}
 }
 
-static inline unsigned cpumask_first(const struct cpumask *m)
+static inline __racy unsigned cpumask_first(const struct cpumask *m)
 {
 	return cpumask_next(m, 0);
 }

@@ -53,6 +53,8 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #define __printf(fmt, args) __attribute__((format(printf, fmt, args)))
 #define __fallthrough	    __attribute__((fallthrough))
 #define __must_check	    __attribute__((warn_unused_result))
+/* Loads of this function may meet stores of other CPUs by design: SAN=thread does not see them. */
+#define __racy __attribute__((no_sanitize("thread")))
 /* Keeps a rare path from spilling registers of the common one. */
 #define __noinline	__attribute__((noinline))
 #define __inlined	inline __attribute__((always_inline)) /* whatever it costs */
@@ -81,3 +83,8 @@ static inline void prefetch(const void *from, const void *to)
 #define barrier()	 __asm__ volatile("" ::: "memory")
 #define READ_ONCE(x)	 (*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v) (*(volatile __typeof__(x) *)&(x) = (v))
+/* For hot paths: a READ_ONCE that the compiler may merge with what uses the value, or repeat. */
+static inline __racy u64 racy_load(const u64 *word)
+{
+	return *word;
+}

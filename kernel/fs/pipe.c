@@ -328,7 +328,7 @@ static long get_piece(struct pipe *p, char *user, size_t n)
 		p->head = p->tail = 0;
 	} else {
 		p->tail += len;
-		wake_reader = !list_empty(&p->readable.waiters);
+		wake_reader = waitq_is_awaited(&p->readable);
 	}
 	spin_unlock(&p->lock);
 	if (unlikely(wake_writer))
@@ -438,7 +438,7 @@ static long put_piece(struct pipe *p, const struct iovec *iov, unsigned nr, u32 
 	}
 	was_empty = p->head == p->tail;
 	p->head += len;
-	wake_writer = !list_empty(&p->writable.waiters) && room(p) >= PIPE_BUF;
+	wake_writer = waitq_is_awaited(&p->writable) && room(p) >= PIPE_BUF;
 	spin_unlock(&p->lock);
 	if (was_empty)
 		waitq_wake_sync(&p->readable, 1);

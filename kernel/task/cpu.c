@@ -167,17 +167,18 @@ struct usage thread_usage(struct thread *t)
 
 	arch_irq_restore(flags);
 	u64 user = min(arch_cycles_to_ns(cycles), total);
+	/* The thread itself counts on. */
 	return (struct usage){
 		.user_ns = user,
 		.system_ns = total - user,
-		.min_flt = t->min_flt,
-		.maj_flt = t->maj_flt,
-		.nr_voluntary = t->task.nr_voluntary,
-		.nr_involuntary = t->task.nr_involuntary,
-		.read_bytes = t->read_bytes,
-		.written_bytes = t->written_bytes,
-		.nr_reads = t->nr_reads,
-		.nr_writes = t->nr_writes,
+		.min_flt = READ_ONCE(t->min_flt),
+		.maj_flt = READ_ONCE(t->maj_flt),
+		.nr_voluntary = READ_ONCE(t->task.nr_voluntary),
+		.nr_involuntary = READ_ONCE(t->task.nr_involuntary),
+		.read_bytes = READ_ONCE(t->read_bytes),
+		.written_bytes = READ_ONCE(t->written_bytes),
+		.nr_reads = READ_ONCE(t->nr_reads),
+		.nr_writes = READ_ONCE(t->nr_writes),
 	};
 }
 

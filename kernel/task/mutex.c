@@ -78,6 +78,12 @@ struct thread *mutex_blocker(struct thread *t)
 	return holder;
 }
 
+/* Others write the holder meanwhile, but nobody takes it from the running thread. */
+static inline __racy bool is_mine(const struct mutex *m)
+{
+	return m->holder == current;
+}
+
 /* @t, which is no waiter or no longer one, gets the free mutex. The queue's lock is held. */
 static void give(struct mutex *m, struct thread *t)
 {
@@ -98,7 +104,7 @@ static unsigned long wait_for(struct mutex *m, unsigned long flags)
 		spin_unlock_irqrestore(&m->queue.lock, flags);
 		schedule();
 		flags = spin_lock_irqsave(&m->queue.lock);
-		if (m->holder == current)
+		if (is_mine(m))
 			return flags;
 		if (!(m->locked & LOCKED)) {
 			list_del(&me.w.link);
@@ -130,7 +136,7 @@ void mutex_lock(struct mutex *m)
 	might_resched();
 	if (likely(take_if_free(m)))
 		return;
-	assert(m->holder != current);
+	assert(!is_mine(m));
 	lock_slow(m);
 }
 

@@ -113,6 +113,12 @@ void yield(void)
 	arch_irq_enable();
 }
 
+/* Others ask at any time. A request that comes just now is seen at the next look. */
+static inline __racy bool is_asked(u32 requests)
+{
+	return this_cpu()->need_resched & requests;
+}
+
 void preempt_here(u32 requests)
 {
 	/*
@@ -122,7 +128,7 @@ void preempt_here(u32 requests)
 	if (!arch_preemptible() || !arch_irq_enabled())
 		return;
 	arch_irq_disable();
-	while (this_cpu()->need_resched & requests && !this_cpu()->irq_depth)
+	while (is_asked(requests) && !this_cpu()->irq_depth)
 		give_way(true);
 	arch_irq_enable();
 }

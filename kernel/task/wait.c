@@ -147,7 +147,7 @@ static unsigned wake(struct waitq *q, unsigned nr, unsigned wake_flags)
 	 * sched_block().
 	 */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (list_empty(&q->waiters))
+	if (!waitq_is_awaited(q))
 		return 0;
 	unsigned long flags = spin_lock_irqsave(&q->lock);
 	struct list *at = wake_some(q, q->waiters.next, &u);

@@ -54,9 +54,11 @@ INLINED void measure_cpu(struct group_stats *gs, const struct rq *rq, const stru
 	bool counted = own && except->on_rq == TASK_QUEUED;
 	u32 nr = READ_ONCE(rq->nr_running);
 
-	gs->load += own ? sub_floor0(avg->load_avg, own->load_avg) : avg->load_avg;
+	gs->load += own ? sub_floor0(racy_load(&avg->load_avg), own->load_avg)
+			: racy_load(&avg->load_avg);
 	gs->util += own ? sub_floor0(cpu_util(rq), own->util_avg) : cpu_util(rq);
-	gs->runnable += own ? sub_floor0(avg->runnable_avg, own->runnable_avg) : avg->runnable_avg;
+	gs->runnable += own ? sub_floor0(racy_load(&avg->runnable_avg), own->runnable_avg)
+			    : racy_load(&avg->runnable_avg);
 	gs->nr_running += nr - (nr && counted);
 	gs->nr_fair += READ_ONCE(rq->fair.tasks.nr);
 	gs->idle_cpus += cpu_is_idle(rq) || (nr == 1 && counted);

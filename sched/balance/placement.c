@@ -26,9 +26,10 @@ static void record_wakee(struct rq *waker_rq, const struct task *wakee)
 {
 	struct task *waker = waker_rq->curr;
 
-	if (waker_rq->clock - waker->wakee_flips_stamp > NS_PER_SEC) {
+	/* Other CPUs may lock the runqueue, and read its clock. */
+	if (racy_load(&waker_rq->clock) - waker->wakee_flips_stamp > NS_PER_SEC) {
 		waker->wakee_flips /= 2;
-		waker->wakee_flips_stamp = waker_rq->clock;
+		waker->wakee_flips_stamp = racy_load(&waker_rq->clock);
 	}
 	if (waker->last_wakee != wakee) {
 		waker->last_wakee = wakee;

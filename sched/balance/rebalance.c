@@ -283,7 +283,7 @@ void balance_tick(struct rq *rq)
 	SCHED_DEBUG_ASSERT(!host_lock_held(&rq->lock));
 	if (!rq->domains)
 		return;
-	now = jiffies(rq->s, rq->clock);
+	now = jiffies(rq->s, READ_ONCE(rq->clock)); /* others lock @rq, and read its clock */
 	if (now >= rq->next_balance)
 		balance_due_domains(rq, cpu_is_idle(rq));
 	if (cpumask_empty(&rq->s->nohz_idle))

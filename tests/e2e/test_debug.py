@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernels that check themselves, under the kernel's own tests and under absurd input. A debug build checks every
 invariant of the scheduler every few ticks and every rule about locks at every lock; a sanitized one panics at undefined
-behaviour (SAN=undefined) or at an access beyond or after its object (SAN=address).
+behaviour (SAN=undefined) or at an access beyond or after its object (SAN=address), or says which accesses race
+(SAN=thread).
 """
 
 import os
@@ -40,6 +41,11 @@ def sanitized_build(tmp_path_factory):
 @pytest.fixture(scope="module")
 def address_build(tmp_path_factory):
     return build_kernel(tmp_path_factory.mktemp("kasan"), "kasan", "SAN=address")
+
+
+@pytest.fixture(scope="module")
+def thread_build(tmp_path_factory):
+    return build_kernel(tmp_path_factory.mktemp("kcsan"), "kcsan", "SAN=thread")
 
 
 def boot_build(build, command, **how):
@@ -242,3 +248,22 @@ def test_programs_meet_no_wrong_access(address_build, command):
     """Each access is a call in such a kernel: it is too slow for bounds on time, so only the machine's end counts."""
     outcome = boot_build(address_build, command)
     assert outcome.status == 0 and "KASAN" not in outcome.console, outcome.console
+
+
+# --- races ----------------------------------------------------------------------------------------
+
+@pytest.mark.nightly("two CPUs that access the same data at the same time, and one of them writes")
+@pytest.mark.parametrize("icount", [False, True])
+def test_a_race_is_noticed(thread_build, icount):
+    """With both places; by the instruction, too, where a CPU waits for turns of the others."""
+    outcome = boot_build(thread_build, "", append="selftest=races*", icount=icount)
+    assert outcome.status == 0 and "# 1 passed, 0 failed" in outcome.console, outcome.console
+
+
+@pytest.mark.nightly("two CPUs that access the same data at the same time, and one of them writes")
+@pytest.mark.parametrize("command", ["taskcheck; true", "filecheck; true", "swapstorm -n 10; hotplugstorm -n 10; true"],
+                         ids=["tasks", "files", "storms"])
+def test_programs_meet_no_race(thread_build, command):
+    """Each access is a call: too slow for bounds on time, so only the machine's end counts, and the silence."""
+    outcome = boot_build(thread_build, command)
+    assert outcome.status == 0 and "KCSAN" not in outcome.console, outcome.console

@@ -287,11 +287,12 @@ void util_est_remember(const struct rq *rq, struct pelt *p)
 	p->util_est_enqueued = (u32)p->util_avg;
 }
 
+/* The runqueue may be another CPU's, which goes on. */
 u64 cpu_util(const struct rq *rq)
 {
-	u64 util = rq->fair.avg.util_avg;
+	u64 util = READ_ONCE(rq->fair.avg.util_avg);
 
 	if (feature(rq->s, FEATURE_UTIL_EST))
-		util = max(util, (u64)rq->fair.avg.util_est_enqueued);
+		util = max(util, (u64)READ_ONCE(rq->fair.avg.util_est_enqueued));
 	return min(util, rq->capacity_orig);
 }
