@@ -6,7 +6,7 @@
  *
  * A failed call says an error of a short list, leaves no descriptor, and made again has the result
  * that it has without a failure. After the process has ended, the kernel has as many objects and
- * pages as before.
+ * pages as before. With --pairs two threads make calls at once (pairs.c).
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -45,10 +45,14 @@
 enum { TOOK = 10, TOOK_NOT = 11 }; /* statuses of the program that execve() begins */
 
 static bool list_only, verbose;
+static int nr_pairs, seed = 1;
 
 static const struct arg args[] = {
 	{ 'l', "list", ARG_FLAG, &list_only, "the names of all calls, and nothing else" },
 	{ 'v', "verbose", ARG_FLAG, &verbose, "a line for each failure, and backtraces" },
+	{ 'p', "pairs", ARG_INT, &nr_pairs, "instead, this many pairs of calls at once", 0,
+	  1 << 30 },
+	{ 's', "seed", ARG_INT, &seed, "what the pairs follow from (default 1)", 0, 1 << 30 },
 	{ 0 },
 };
 
@@ -68,9 +72,11 @@ static volatile struct outcome { /* shared with the process that makes the call 
 	int lost; /* descriptors */
 } * outcome;
 
+static bool forgiving; /* another thread spoils it */
+
 long must(long result, const char *what)
 {
-	if (result < 0)
+	if (result < 0 && !forgiving)
 		die(what);
 	return result;
 }
@@ -106,7 +112,7 @@ static long raw_fork(const struct row *row)
 	return result;
 }
 
-static long make_call(const struct row *row)
+long make_call(const struct row *row)
 {
 	return row->flags & FORKS ? raw_fork(row) : raw_call(row);
 }
@@ -131,8 +137,7 @@ static bool has_come(void)
 static void place(int fd, int where)
 {
 	must(fd, "open");
-	if (dup2(fd, where) != where)
-		die("dup2");
+	must(dup2(fd, where), "dup2");
 	close(fd);
 }
 
@@ -183,12 +188,25 @@ static void make_objects(void)
 	must(epoll_ctl(AN_EPOLL, EPOLL_CTL_ADD, AN_EVENT, &event), "epoll_ctl");
 	place(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), A_TIMER);
 	timerfd_settime(A_TIMER, 0, &soon, NULL);
-	must(poll(&(struct pollfd){ A_TIMER, POLLIN, 0 }, 1, -1), "poll");
+	must(poll(&(struct pollfd){ A_TIMER, POLLIN, 0 }, 1, 10), "poll");
 	sigemptyset(&usr2);
 	sigaddset(&usr2, SIGUSR2);
 	sigprocmask(SIG_BLOCK, &usr2, NULL);
 	place(signalfd(-1, &usr2, SFD_NONBLOCK), A_SIGNAL);
 	raise(SIGUSR2);
+}
+
+void set_up(void)
+{
+	must(chdir(PLACE "/in"), "chdir");
+	make_files();
+	make_objects();
+}
+
+void renew_objects(void)
+{
+	forgiving = true;
+	make_objects();
 }
 
 static int nr_open(void)
@@ -203,9 +221,7 @@ static int nr_open(void)
 /* Does not return. @n: which allocation or copy fails; 0: none. */
 static void try_call(const struct row *row, int n)
 {
-	must(chdir(PLACE "/in"), "chdir");
-	make_files();
-	make_objects();
+	set_up();
 	place(open("/proc/thread-self/fail-nth", O_RDWR), NTH);
 	if (row->prepare)
 		row->prepare();
@@ -245,23 +261,25 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 	return remove(path), 0;
 }
 
-static void clean_up(void)
+void make_place(void)
+{
+	must(mkdir(PLACE "/in", 0755), "mkdir");
+}
+
+void clean_up(void)
 {
 	int trigger = open(TRIGGER, O_WRONLY);
 
 	(void)!write(trigger, "!" HISTOGRAM, sizeof("!" HISTOGRAM) - 1);
 	close(trigger);
-	umount2(PLACE "/in/dir", MNT_DETACH);
+	while (!umount2(PLACE "/in/dir", MNT_DETACH))
+		;
 	nftw(PLACE "/in", remove_one, 16, FTW_DEPTH | FTW_PHYS);
 	rmdir("/sys/fs/cgroup/failcheck");
 	rmdir("/sys/kernel/tracing/instances/failcheck");
 }
 
-struct in_use {
-	long objects, pages;
-};
-
-static struct in_use count_in_use(void)
+struct in_use count_in_use(void)
 {
 	char text[64] = "";
 	struct in_use n = { 0, 0 };
@@ -285,8 +303,8 @@ static long loss_since(struct in_use before)
 	return now.pages > before.pages ? (now.pages - before.pages) * 1000 : 0;
 }
 
-/* The same after a wait for what ends a moment after a process. */
-static long lasting_loss(struct in_use before)
+/* Some of it ends a moment after a process. */
+long lasting_loss(struct in_use before)
 {
 	const uint64_t end_ns = now_ns() + SETTLED_NS;
 	long loss;
@@ -316,7 +334,7 @@ static int wait_for(pid_t pid)
 static int run_try(const struct row *row, int n)
 {
 	*outcome = (struct outcome){ .done = false };
-	must(mkdir(PLACE "/in", 0755), "mkdir");
+	make_place();
 	fflush(stdout);
 	pid_t pid = (pid_t)must(fork(), "fork");
 
@@ -451,6 +469,16 @@ static void print_name(const struct row *row)
 	puts(row->name);
 }
 
+static const struct row *chosen[512];
+static int nr_chosen;
+
+/* Two threads are no place for what ends one of them. */
+static void choose(const struct row *row)
+{
+	if (!(row->flags & (ENDS | EXECS)) && nr_chosen < (int)(sizeof(chosen) / sizeof(*chosen)))
+		chosen[nr_chosen++] = row;
+}
+
 static void put(const char *file, const char *text)
 {
 	int fd = open(file, O_WRONLY);
@@ -487,6 +515,10 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	begin();
+	if (nr_pairs) {
+		for_each_row(choose, argc - first, argv + first);
+		return nr_chosen && check_pairs(chosen, nr_chosen, nr_pairs, (unsigned)seed);
+	}
 	for_each_row(check_row, argc - first, argv + first);
 	rmdir(PLACE);
 	printf("%d failures came: %d without harm, %d killed the process; %d wrong\n", nr_faults,

@@ -63,6 +63,27 @@ struct row {
 /* The end of each list has no name. */
 extern const struct row file_rows[], path_rows[], task_rows[], kernel_rows[];
 
+/* Objects and pages that the kernel has handed out. */
+struct in_use {
+	long objects, pages;
+};
+
+struct in_use count_in_use(void);
+/* Returns how many objects, or 1000 times how many pages, are in use more and stay; 0: none. */
+long lasting_loss(struct in_use before);
+
+/* Before a process that calls set_up(), and after it. */
+void make_place(void);
+void clean_up(void);
+/* Makes the files and objects that rows are about, for the running process. */
+void set_up(void);
+/* Puts new pipes, sockets, timers and so on in the place of the old ones, which go away. */
+void renew_objects(void);
+long make_call(const struct row *row);
+
+/* pairs.c: runs @nr_pairs pairs of the @nr_rows rows. Returns how many went wrong. */
+int check_pairs(const struct row *const *rows, int nr_rows, int nr_pairs, unsigned seed);
+
 extern char buffer[65536];
 /* Never returns if @result is negative. Returns it otherwise. */
 long must(long result, const char *what);
