@@ -44,7 +44,7 @@ nth_of = $(if $($(1)_MISSING),,$(eval $(1)_MISSING := $(call missing_of,$(1))))$
 # Each layer is compiled with one include root. It holds links to what the layer may include and to nothing else
 # (docs/adr/001-hosted-core.md), so an illegal include does not compile.
 INC := $(B)/inc
-SCHED_PUBLIC := sched/sched.h sched/task.h sched/group.h sched/freq.h sched/host.h sched/observe/event.h \
+SCHED_PUBLIC := sched/sched.h sched/ext.h sched/task.h sched/group.h sched/freq.h sched/host.h sched/observe/event.h \
 	sched/observe/decision.h sched/balance/shared_link.h $(wildcard sched/observe/*.def) sched/fair/trait.def
 # The links are relative: a copy of the tree with its build directory is a tree of its own
 # (tools/scripts/mutants.py).

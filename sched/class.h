@@ -280,7 +280,8 @@ struct sched_class {
 	 * The task that should run. Called while the class is active (class_set_active). NULL: it
 	 * was not, for only sleepers were queued (TASK_DELAYED), and they have left. Changes no
 	 * other membership: the core calls put_prev and set_next if the answer is not the running
-	 * task. The running task, if queued, was charged before.
+	 * task. The running task, if queued, was charged before. A class that drops the
+	 * lock to look for a task (ext) returns NULL if a more urgent one is active then.
 	 */
 	struct task *(*pick)(struct rq *rq);
 
@@ -354,10 +355,11 @@ struct task *next_queued(struct rq *rq, struct task *t);
 
 #define for_each_queued(t, rq) for (t = next_queued(rq, NULL); t; t = next_queued(rq, t))
 
-#define for_each_class(c, s) for (unsigned _i = 0; _i < NR_CLASSES && ((c) = (s)->class[_i]); _i++)
+/* All classes but the idle one, which has no queue and hears of nothing. */
+#define for_each_class(c, s) for (unsigned _i = 0; _i < CLASS_idle && ((c) = (s)->class[_i]); _i++)
 /* Bottom-up: the order in which Linux prints classes. */
 #define for_each_class_reverse(c, s)                                                               \
-	for (unsigned _i = NR_CLASSES; _i && ((c) = (s)->class[_i - 1]); _i--)
+	for (unsigned _i = CLASS_idle; _i && ((c) = (s)->class[_i - 1]); _i--)
 
 /* --- for dump operations (text.c) ------------------------------------------ */
 

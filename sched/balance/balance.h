@@ -10,7 +10,7 @@
 void placement_cpu_idles(struct rq *rq);
 /*
  * @rq is about to idle: bring tasks from other CPUs. May drop and retake the lock. Returns whether
- * something is queued now.
+ * a class has something to pick, or may have.
  */
 bool balance_newly_idle(struct rq *rq);
 /* After a tick, no lock held: balance if it is time to, or have an idle CPU do it. */

@@ -102,7 +102,7 @@ bool balance_newly_idle(struct rq *rq)
 	kicked = __atomic_exchange_n(&rq->nohz_kicked, false, __ATOMIC_ACQ_REL);
 	if (!kicked &&
 	    (cpumask_empty(&rq->s->crowded) || rq->avg_idle < rq->domains->max_newidle_lb_cost))
-		return false;
+		return rq->active;
 	pelt_update_queue(&rq->fair);
 	rq->pulling = true;
 	rq_unlock(rq);
@@ -112,9 +112,9 @@ bool balance_newly_idle(struct rq *rq)
 		search_newly_idle(rq);
 	rq_lock(rq);
 	rq->pulling = false;
-	if (rq->nr_running)
+	if (rq->active)
 		rq->idle_stamp = 0;
-	return rq->nr_running;
+	return rq->active;
 }
 
 /* --- averages of idle CPUs ------------------------------------------------ */

@@ -29,7 +29,7 @@ struct task *next_queued(struct rq *rq, struct task *t)
 
 	debug_assert_locked(rq);
 	t = t ? t->class->queued(rq, t) : NULL;
-	for (; !t && rank < NR_CLASSES; rank++)
+	for (; !t && rank < CLASS_idle; rank++)
 		t = rq->s->class[rank]->queued(rq, NULL);
 	return t;
 }

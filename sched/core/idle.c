@@ -79,7 +79,7 @@ void sched_task_init_idle(struct sched *s, struct task *t, unsigned cpu)
 	fmt_snprintf(comm, sizeof(comm), "swapper/%u", cpu);
 	task_init_pinned(s, t, cpu, 0, comm);
 	t->state = TASK_RUNNING;
-	t->class = &idle_class;
+	t->class = s->class[CLASS_idle];
 	t->prio = PRIO_IDLE;
 }
 

@@ -22,7 +22,7 @@ static __noinline void pull_instead_of(struct rq *rq, struct task *prev)
 {
 	SCHED_DEBUG_ASSERT(task_running(rq, prev));
 	debug_assert_locked(rq);
-	for (unsigned rank = prev->class->rank; rank < NR_CLASSES; rank++)
+	for (unsigned rank = prev->class->rank; rank < CLASS_idle; rank++)
 		if (rq->s->class[rank] -> smp.pull)
 			rq->s->class[rank]->smp.pull(rq, prev);
 }
@@ -38,8 +38,10 @@ static struct task *pick_next(struct rq *rq, struct task *prev)
 
 			if (likely(next))
 				return next;
-			/* Else this would never end. */
-			SCHED_ASSERT(!class_is_active(rq, rank) || !"an active class picks a task");
+			/* Else this would never end. A pick may drop the lock: somebody comes. */
+			SCHED_ASSERT(!class_is_active(rq, rank) ||
+				     (unsigned)__builtin_ctz(rq->active) < rank ||
+				     !"an active class picks a task");
 		}
 		SCHED_ASSERT(!rq->nr_running || !"a class with a runnable task is active");
 	} while (balance_newly_idle(rq));
@@ -108,8 +110,8 @@ static bool is_about_news(const struct rq *rq, bool preempt)
 	const struct task *t = rq->curr;
 
 	debug_assert_locked(rq);
-	return READ_ONCE(rq->notice) && !rq->need_resched && !rq->yield &&
-	       (preempt || !t->state) && !is_idle_task(t);
+	return READ_ONCE(rq->notice) && !rq->need_resched && !rq->yield && (preempt || !t->state) &&
+	       !is_idle_task(t);
 }
 
 /* The running task goes on. If a class asks for a switch now, that is the next one. */

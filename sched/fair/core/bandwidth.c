@@ -270,7 +270,7 @@ static void unthrottle(struct fair_queue *q, enum quota_rule rule)
 	if (!q->nr_running)
 		return;
 	/* A task that runs there goes on until a tick finds that it has run for long enough. */
-	if (is_idle_task(rq->curr))
+	if (rq->curr->class->rank > CLASS_fair)
 		resched(rq);
 	fair_charge(rq);
 	if (fair_climb_in(q->owner, n, ENQUEUE_WAKEUP | ENQUEUE_UNTHROTTLE))
