@@ -121,8 +121,8 @@ static bool parse_machine(struct script *script, const char *word)
 	    sscanf(word, "machine.%hu.%hhu.%hhu.%hhu.%hhu.%u%n", &shape->hz, &shape->nr_cpus,
 		   &shape->smt, &shape->llc, &shape->node, &script->nr_tasks, &end) != 6)
 		return false;
-	if (word[end] && sscanf(word + end, ".%hhu%n.%hhu%n", &shape->opp, &more, &shape->isolated,
-				&more) < 1)
+	if (word[end] &&
+	    sscanf(word + end, ".%hhu%n.%hhu%n", &shape->opp, &more, &shape->isolated, &more) < 1)
 		return false;
 	return !word[end + more];
 }
@@ -166,8 +166,9 @@ static struct shape draw_shape(struct prng *rng)
 		node = llc * (1 + prng_below(rng, 3));
 		nr_cpus = node * (1 + prng_below(rng, 3));
 	} while (nr_cpus > most);
-	return (struct shape){ hz[prng_below(rng, 3)], (u8)nr_cpus, (u8)smt, (u8)llc, (u8)node,
-			       WORLD_ONE_SPEED, 0 };
+	return (struct shape){
+		hz[prng_below(rng, 3)], (u8)nr_cpus, (u8)smt, (u8)llc, (u8)node, WORLD_ONE_SPEED, 0
+	};
 }
 
 static void prefer(struct swarm *swarm, enum op_kind op, u32 more)
@@ -184,8 +185,8 @@ static void draw_frugal(struct prng *rng, struct script *script, struct swarm *s
 {
 	u8 llc = (u8)(1 + prng_below(rng, 3)), nr_cpus = (u8)(llc * (2 + prng_below(rng, 3)));
 
-	script->shape = (struct shape){ script->shape.hz, nr_cpus, 1, llc, nr_cpus,
-					WORLD_TWO_TYPES, 0 };
+	script->shape =
+		(struct shape){ script->shape.hz, nr_cpus, 1, llc, nr_cpus, WORLD_TWO_TYPES, 0 };
 	script->nr_tasks = 1 + prng_below(rng, nr_cpus);
 	swarm->total = 0;
 	for (unsigned op = 0; op < NR_OPS; op++)
@@ -300,6 +301,8 @@ void script_draw(struct script *script, u64 seed, unsigned nr_ops)
 	frugal = draw_speeds(seed, script, &swarm);
 	if (!frugal)
 		draw_isolated(seed, script);
+	if (script->ext)
+		prefer(&swarm, OP_ext, 2);
 	for (unsigned op = 0; op < NR_OPS; op++)
 		if (script->without & BIT(op))
 			forgo(&swarm, op);
@@ -339,6 +342,7 @@ static bool explore_policy(const struct explore_options *options, const char *po
 	for (u64 done = 0; done < options->ops; done += RUN_OPS, seed++) {
 		struct script script = { .policy = policy,
 					 .verbose = options->verbose,
+					 .ext = options->ext,
 					 .without = options->without,
 					 .decisions = options->decisions };
 		struct verdict found;

@@ -21,7 +21,8 @@ struct explore_options {
 	u64 ops;	    /* number of them under each policy */
 	bool verbose;	    /* print each operation */
 	bool no_shrink;
-	u64 without;	       /* as in a script */
+	bool ext;	       /* as in a script */
+	u64 without;	       /* likewise */
 	const char *decisions; /* likewise; there is one machine then */
 };
 
@@ -35,6 +36,7 @@ struct script {
 	bool verbose;
 	unsigned limit_s;      /* CPU time after which a run is taken to hang; 0: RUN_LIMIT_S */
 	u64 without;	       /* bits: operations that are not drawn */
+	bool ext;	       /* OP_ext is drawn, too */
 	const char *decisions; /* NULL, or the file for all decisions: no test of the end state */
 	/* NULL, or a condition of the caller's that must hold after each operation too. */
 	bool (*holds)(const struct world *);

@@ -11,7 +11,7 @@
 
 static const char usage[] =
 	"usage: schedsim [--sched NAME|all] --ops N [--seed N] [--verbose] [--no-shrink]\n"
-	"                [--no-oracle] [--without OPERATION,...]\n"
+	"                [--no-oracle] [--ext] [--without OPERATION,...]\n"
 	"       schedsim --sched NAME --ops N --decisions FILE [--seed N] [--without ...]\n"
 	"       schedsim [--sched NAME|all] --exhaustive LENGTH\n"
 	"       schedsim --sched NAME --replay \"machine... OPERATION...\" [--verbose]\n";
@@ -74,6 +74,8 @@ static bool parse_option(struct choice *choice, int option)
 		o->no_shrink = true;
 		judge_dismiss();
 		return true;
+	case 'e':
+		return o->ext = true;
 	case 'w':
 		return parse_operations(optarg, &o->without);
 	case 'j':
@@ -107,6 +109,7 @@ int explore_main(int argc, char **argv)
 		{ "no-shrink", no_argument, NULL, 'n' },
 		{ "no-oracle", no_argument, NULL, 'j' },
 		{ "decisions", required_argument, NULL, 'd' },
+		{ "ext", no_argument, NULL, 'e' },
 		{ "without", required_argument, NULL, 'w' },
 		{ 0 },
 	};

@@ -47,7 +47,8 @@ static const char *tunable_name(u32 i)
 	const struct sched_tunable_info *info;
 
 	if (!nr)
-		for_each_tunable(info) {
+		for_each_tunable(info)
+		{
 			if (!strncmp(info->name, "sched_util_clamp", 16))
 				break;
 			names[nr++] = info->name;
@@ -196,8 +197,7 @@ static void clamp_task(struct world *w, struct subject *x, u32 least, u32 most, 
 	sched_get_attr(&x->t->task, &after);
 	EXPECT(err == 0 || err == -EINVAL);
 	for (u32 i = 0; i < 2; i++)
-		EXPECT(err || !alone || asked[i] == SCHED_CLAMP_RESET ||
-		       after.util[i] == asked[i]);
+		EXPECT(err || !alone || asked[i] == SCHED_CLAMP_RESET || after.util[i] == asked[i]);
 	if (alone && asked[0] <= asked[1] && asked[1] <= 1024)
 		EXPECT(!err);
 }
@@ -281,6 +281,9 @@ static void do_machine(struct world *w, const struct op *op, unsigned cpu)
 		else
 			set_boost(w, find_subject(w, op->task, is_alive), op->arg);
 		break;
+	case OP_ext:
+		do_ext(w, op->arg);
+		break;
 	case OP_cpu_off:
 		world_cpu_off(w, op->arg % w->shape.nr_cpus);
 		break;
@@ -332,6 +335,7 @@ static bool may_be_inside(const struct world *w, const struct op *op)
 	case OP_group_deadline:
 	case OP_group_guaranteed:
 	case OP_speed:
+	case OP_ext:
 		return w->outer->kind < OP_feature;
 	default:
 		return w->online & (w->online - 1);
@@ -398,8 +402,10 @@ void world_do(struct world *w, const struct op *op, unsigned nr_inner)
 		judge_queues(w->sim->s);
 		perform(w, w->inner, world_online_cpu(w, w->inner->cpu));
 	}
+	ext_after_op(w);
 	if (!op->late)
 		world_settle(w);
+	ext_after_op(w);
 	world_check(w);
 }
 

@@ -18,3 +18,7 @@ bool is_alive(const struct subject *x);
 void do_current(struct world *w, const struct op *op, unsigned cpu);
 void do_task(struct world *w, const struct op *op, unsigned cpu);
 void do_group(struct world *w, const struct op *op);
+/* The random scheduler comes, with decisions that @arg seeds, or goes (op_ext.c). */
+void do_ext(struct world *w, u32 arg);
+/* It goes if it has erred. */
+void ext_after_op(struct world *w);

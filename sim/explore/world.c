@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "lib/errno.h"
+#include "sched/ext.h"
 #include "sim/explore/judge.h"
 #include "sim/explore/world.h"
 
@@ -294,7 +295,8 @@ static void copy_settings(struct sched *to, struct sched *from)
 	 * one that is busy, or only read.
 	 */
 	for (unsigned n = 0; n < 2; n++)
-		for_each_tunable(info) {
+		for_each_tunable(info)
+		{
 			int length = sched_tunable_read(from, info->name, text, sizeof(text));
 			int err = sched_tunable_write(to, info->name, text, (size_t)length);
 
@@ -447,7 +449,10 @@ static void check_fairness(struct world *w)
 
 void world_calm(struct world *w)
 {
-	check_groups(w);
+	/* The time of its tasks is not the groups'. */
+	if (!w->was_ext)
+		check_groups(w);
+	ext_unload(w);
 	make_equal(w);
 	pass_seconds(w, 2);
 	check_work_conservation(w);
@@ -477,10 +482,11 @@ static void check_event(struct sim_listener *listener, struct sim *sim,
 		u64 usable = w->subject[ev->pid - 1].allowed & w->online;
 
 		EXPECT((usable ?: w->online) & BIT(ev->dest_cpu));
-		/* Only an affinity brings a task to isolated CPUs, or from there. */
+		/* Only an affinity, or a loaded scheduler, leads to isolated CPUs or from there. */
 		u64 home = world_home(w), orig = BIT(ev->orig_cpu);
 
-		EXPECT(!(home & orig) == !(home & BIT(ev->dest_cpu)) || !(usable & orig));
+		EXPECT(!(home & orig) == !(home & BIT(ev->dest_cpu)) || !(usable & orig) ||
+		       sched_ext_name(sim->s));
 	}
 }
 
@@ -549,8 +555,8 @@ bool world_init(struct world *w, const struct shape *shape, unsigned nr_tasks, c
 	judge_attach(w->sim->s);
 	w->listener.event = check_event;
 	sim_listen(w->sim, &w->listener);
-	sim_trace(w->sim, BIT(EVENT_sched_switch) | BIT(EVENT_sched_migrate_task) |
-				  QUOTA_DECISION_EVENTS);
+	sim_trace(w->sim,
+		  BIT(EVENT_sched_switch) | BIT(EVENT_sched_migrate_task) | QUOTA_DECISION_EVENTS);
 	sched_tunable_write(w->sim->s, "sched_schedstats", "1", 1);
 	return true;
 }

@@ -54,7 +54,7 @@ enum world_opp {
 struct shape {
 	u16 hz;
 	u8 nr_cpus, smt, llc, node;
-	u8 opp; /* enum world_opp */
+	u8 opp;	     /* enum world_opp */
 	u8 isolated; /* number of CPUs, from the last down, that are */
 };
 
@@ -88,6 +88,7 @@ struct world {
 	unsigned tune[2];	     /* boost groups */
 	bool deadlines;		     /* a task had some, ever */
 	struct subject *undecided;   /* its change of policy goes on, and may fail */
+	bool was_ext;		     /* a scheduler was loaded, ever */
 	bool debts;		     /* vruntimes may be minutes or years apart */
 	const struct op *outer;	     /* being done */
 	const struct op *inner;	     /* the next of those to be done inside it */
@@ -130,6 +131,9 @@ void world_tick_cpu(struct world *w, unsigned cpu);
 /* The CPU leaves, unless it is the last; it comes back. */
 void world_cpu_off(struct world *w, unsigned cpu);
 void world_cpu_on(struct world *w, unsigned cpu);
+
+/* The random scheduler is loaded no longer, if it was (op_ext.c). */
+void ext_unload(struct world *w);
 
 /* Perform @op, with the @nr_inner that follow it inside it, and check (op.c). */
 void world_do(struct world *w, const struct op *op, unsigned nr_inner);

@@ -24,6 +24,15 @@ static void random_operations_keep_every_invariant(void **state)
 	assert_int_equal(explore_random(&option), 0);
 }
 
+static void loaded_schedulers_keep_every_invariant(void **state)
+{
+	struct explore_options loads = option;
+
+	loads.policy = *state;
+	loads.ext = true;
+	assert_int_equal(explore_random(&loads), 0);
+}
+
 static void short_sequences_keep_every_invariant(void **state)
 {
 	assert_int_equal(explore_exhaustive(*state, 4), 0);
@@ -141,6 +150,8 @@ int main(int argc, char **argv)
 		 a_failure_shrinks_to_what_it_takes, NULL);
 	add_test(&tests[nr++], "what_was_found_once_stays_right", what_was_found_once_stays_right,
 		 NULL);
+	add_test(&tests[nr++], "loaded_schedulers_keep_every_invariant",
+		 loaded_schedulers_keep_every_invariant, "eevdf");
 	for (unsigned i = 0; sched_fair_name(i) && nr + 2 <= ARRAY_SIZE(tests); i++) {
 		const char *policy = sched_fair_name(i);
 

@@ -63,6 +63,12 @@ def test_many_operations_that_nobody_has_tried_before(sched):
     explore("--sched", sched, "--seed", str(commit_seed() + 1), "--ops", NIGHTLY_OPS)
 
 
+@pytest.mark.parametrize("sched", ["cfs", "eevdf"])
+def test_operations_while_random_schedulers_come_and_go(sched):
+    """The class ext: a scheduler that inserts, keeps, walks, kicks and errs at random is loaded and thrown out."""
+    explore("--sched", sched, "--seed", str(commit_seed() + 2), "--ops", DAILY_OPS, "--ext")
+
+
 @pytest.mark.sampled(7, "a short sequence that breaks one policy")
 @pytest.mark.parametrize("sched", SCHEDULERS)
 def test_every_sequence_of_operations(sched):

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A scheduler of random decisions for the class ext: it inserts tasks anywhere, in order of vtime
+ * or not, keeps some to itself, walks through queues, kicks CPUs, and now and then errs. It knows
+ * what it keeps by enqueue and dequeue alone, and that must be what the class says.
+ */
+#include <stdlib.h>
+
+#include "sim/explore/op.h"
+#include "sched/ext.h"
+
+#define NR_DSQS	 4u   /* numbers 0..3; odd ones are in order of vtime */
+#define MISTAKES 400u /* one decision in so many is an error */
+
+struct gambler {
+	struct prng rng;
+	struct ext_seen seen[WORLD_TASKS];
+	struct task *kept[WORLD_TASKS];
+	unsigned nr_kept;
+	void *memory;
+	u64 flags;
+};
+static struct gambler gambler;
+
+static unsigned draw(unsigned bound)
+{
+	return prng_below(&gambler.rng, bound);
+}
+
+/* --- what it keeps -------------------------------------------------------- */
+
+static bool drop(struct task *t)
+{
+	for (unsigned i = 0; i < gambler.nr_kept; i++)
+		if (gambler.kept[i] == t) {
+			gambler.kept[i] = gambler.kept[--gambler.nr_kept];
+			return true;
+		}
+	return false;
+}
+
+static void keep(struct task *t)
+{
+	EXPECT(!drop(t) && gambler.nr_kept < WORLD_TASKS);
+	gambler.kept[gambler.nr_kept++] = t;
+}
+
+static unsigned allowed_cpu(struct ext_call *c, const struct task *t)
+{
+	s32 cpu = ext_pick_any(c, &t->allowed, draw(2));
+
+	return cpu < 0 ? t->cpu : (unsigned)cpu;
+}
+
+/* @t goes anywhere, and the CPU that it may go to is told, or not. */
+static void insert(struct ext_call *c, struct task *t, bool may_leave)
+{
+	u64 slice = draw(3) ? NS_PER_MS * draw(20) : EXT_SLICE_DEFAULT;
+	u64 flags = draw(8) ? 0 : draw(2) ? EXT_ENQ_HEAD : EXT_ENQ_PREEMPT;
+	unsigned dsq = draw(NR_DSQS);
+
+	switch (draw(may_leave ? 5 : 4)) {
+	case 0:
+		ext_insert(c, t, EXT_DSQ_LOCAL, slice, flags);
+		break;
+	case 1:
+		ext_insert(c, t, EXT_DSQ_GLOBAL, slice, 0);
+		break;
+	case 4:
+		ext_insert(c, t, EXT_DSQ_LOCAL_ON | allowed_cpu(c, t), slice, flags);
+		break;
+	default:
+		if (dsq % 2)
+			ext_insert_vtime(c, t, dsq, slice, draw(5), 0);
+		else
+			ext_insert(c, t, dsq, slice, flags);
+		break;
+	}
+}
+
+static void perhaps_err(struct ext_call *c)
+{
+	if (!draw(MISTAKES))
+		ext_report(c, EXT_EXIT_ERROR_BPF, 0, "a mistake");
+}
+
+/* --- operations ----------------------------------------------------------- */
+
+static s32 gamble_select(struct ext_call *c, struct task *t, s32 prev, u64 wake_flags)
+{
+	bool idle = false;
+	s32 cpu = draw(3) ? ext_select_default(c, t, prev, wake_flags, &idle)
+			  : (s32)allowed_cpu(c, t);
+
+	if (idle && draw(2))
+		ext_insert(c, t, EXT_DSQ_LOCAL, 0, 0);
+	return cpu;
+}
+
+static void gamble_enqueue(struct ext_call *c, struct task *t, u64 flags)
+{
+	(void)flags;
+	perhaps_err(c);
+	if (draw(3))
+		insert(c, t, true);
+	else
+		keep(t);
+	if (!draw(4))
+		ext_kick(c, (s32)t->cpu, draw(4));
+}
+
+static void gamble_dequeue(struct ext_call *c, struct task *t, u64 flags)
+{
+	(void)c, (void)flags;
+	EXPECT(drop(t));
+}
+
+/* Tasks of a queue go to others. */
+static void walk(struct ext_call *c)
+{
+	struct ext_iter it;
+	struct task *t;
+
+	if (ext_iter_begin(c, &it, draw(NR_DSQS), draw(2) ? EXT_ITER_REVERSE : 0))
+		return;
+	while ((t = ext_iter_next(c, &it)) && draw(4))
+		if (draw(2))
+			ext_move(c, &it, t, draw(2) ? EXT_DSQ_LOCAL_ON | allowed_cpu(c, t) : 0, 0);
+	ext_iter_end(c, &it);
+}
+
+static void gamble_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
+{
+	(void)prev;
+	perhaps_err(c);
+	while (gambler.nr_kept && ext_slots(c) && draw(4)) {
+		struct task *t = gambler.kept[draw(gambler.nr_kept)];
+
+		drop(t);
+		insert(c, t, true);
+		if (!draw(8)) {
+			ext_cancel(c);
+			keep(t);
+		}
+	}
+	if (!draw(4))
+		walk(c);
+	for (unsigned dsq = draw(NR_DSQS), n = 0; n < NR_DSQS && draw(8); n++)
+		if (ext_move_to_local(c, (dsq + n) % NR_DSQS) && draw(2))
+			break;
+	if (!draw(16))
+		ext_kick(c, cpu, 0);
+}
+
+static void gamble_release(struct ext_call *c, s32 cpu)
+{
+	(void)cpu;
+	if (draw(2))
+		ext_reenqueue_local(c);
+}
+
+static void gamble_tick(struct ext_call *c, struct task *t)
+{
+	(void)c;
+	if (!draw(3))
+		gambler.seen[t->pid - 1].slice = 0;
+}
+
+static void ignore_cpu(struct ext_call *c, s32 cpu)
+{
+	(void)c, (void)cpu;
+}
+
+static struct ext_seen *attach(struct ext_call *c, struct task *t)
+{
+	(void)c;
+	EXPECT(t->pid > 0 && t->pid <= (int)WORLD_TASKS);
+	return &gambler.seen[t->pid - 1];
+}
+
+static void detach(struct ext_call *c, struct task *t)
+{
+	(void)c;
+	gambler.seen[t->pid - 1] = (struct ext_seen){ .slice = 0 };
+}
+
+static s32 gamble_init(struct ext_call *c)
+{
+	for (u64 dsq = 0; dsq < NR_DSQS; dsq++)
+		EXPECT(!ext_create_dsq(c, dsq));
+	EXPECT(ext_create_dsq(c, 0) && ext_create_dsq(c, NR_DSQS));
+	return 0;
+}
+
+static struct ext_ops ops = {
+	.name = "gambler",
+	.timeout_ms = 60000000,
+	.enqueue = gamble_enqueue,
+	.dequeue = gamble_dequeue,
+	.dispatch = gamble_dispatch,
+	.cpu_release = gamble_release,
+	.tick = gamble_tick,
+	.init = gamble_init,
+	.attach = attach,
+	.detach = detach,
+};
+
+/* --- coming and going ----------------------------------------------------- */
+
+static void settle_all(struct world *w)
+{
+	for (unsigned i = 0; i < w->nr_tasks; i++)
+		if (w->subject[i].t)
+			sched_ext_settle(w->sim->s, &w->subject[i].t->task);
+}
+
+static void load(struct world *w, u32 arg)
+{
+	size_t size = sched_ext_size(w->shape.nr_cpus, NR_DSQS);
+
+	gambler = (struct gambler){ .nr_kept = 0 };
+	prng_seed(&gambler.rng, arg);
+	gambler.memory = aligned_alloc(64, (size + 63) & ~63ul);
+	EXPECT(gambler.memory);
+	__builtin_memset(gambler.memory, 0, size);
+	ops.flags = draw(4); /* ext_ops_flags */
+	ops.dispatch_max_batch = draw(3);
+	ops.select_cpu = draw(2) ? gamble_select : NULL;
+	ops.cpu_online = ops.cpu_offline = draw(2) ? ignore_cpu : NULL;
+	EXPECT(!sched_ext_load(w->sim->s, gambler.memory, NR_DSQS, &ops));
+	settle_all(w);
+}
+
+void ext_unload(struct world *w)
+{
+	struct sched *s = w->sim->s;
+
+	if (!sched_ext_name(s))
+		return;
+	sched_ext_bypass(s);
+	sched_ext_leave(s);
+	settle_all(w);
+	EXPECT(sched_ext_unload(s)->kind != EXT_EXIT_NONE);
+	free(gambler.memory);
+}
+
+void do_ext(struct world *w, u32 arg)
+{
+	w->was_ext = true;
+	if (sched_ext_name(w->sim->s))
+		ext_unload(w);
+	else
+		load(w, arg);
+}
+
+/* A scheduler that erred is thrown out at once. */
+void ext_after_op(struct world *w)
+{
+	if (sched_ext_ended(w->sim->s))
+		ext_unload(w);
+}
