@@ -28,8 +28,8 @@ PYTHON_TOOL = PYTHONPATH=tools $(PYTHON)
 FAIRGROUND = $(PYTHON_TOOL) -m fairground --build $(B)
 
 .DEFAULT_GOAL := kernel
-TARGETS := kernel image iso sim wasm page plugin traits unit prop test check test-rest test-all tidy types generated \
-	docs format hooks clean help
+TARGETS := kernel image iso sim wasm page plugin scx traits unit prop test check test-rest test-all tidy types \
+	generated docs format hooks clean help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 

@@ -48,6 +48,18 @@ plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=min
 	$(Q)so=$(B)/plugins/$(PLUGIN).so; $(CC) $(SIM_CFLAGS) -fPIC -shared -I$(B)/plugins/$(PLUGIN) \
 		-I$(INC)/sched -o $$so.$$$$ $(SRC) && mv $$so.$$$$ $$so
 
+# A program written for sched_ext as a shared object, for schedsim --scx; the functions it calls are the simulator's.
+SCX := $(basename $(basename $(notdir $(SRC))))
+SCX_CFLAGS := -std=gnu11 -O2 -g -fPIC -fno-strict-aliasing -ffreestanding -fno-builtin-printf -Isim/scx/include \
+	-Wall -Wno-unused -Wno-attributes -Wno-discarded-qualifiers -Werror=implicit-function-declaration
+scx: $(B)/schedsim ## a program of sched_ext for schedsim --scx: SRC=main.bpf.c makes build/scx/main.so
+	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named'; exit 2; }
+	$(Q)mkdir -p $(B)/scx
+	@echo "  SCX     $(B)/scx/$(SCX).so"
+	$(Q)out=$(B)/scx/$(SCX); $(CC) $(SCX_CFLAGS) -E -o $$out.i $(SRC) && \
+	$(PYTHON) tools/scripts/scx_maps.py $(abspath $(SRC)) <$$out.i >$$out.c && \
+	$(CC) $(SCX_CFLAGS) -shared -I$(dir $(SRC)) -o $$out.so.$$$$ $$out.c && mv $$out.so.$$$$ $$out.so
+
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c
 	$(Q)test -n "$(SRC)" || { echo 'make traits SRC=FILE.c'; exit 2; }
 	$(Q)case "$(SRC)" in sched/*) grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || \

@@ -180,8 +180,13 @@ struct ext_iter {
 int ext_iter_begin(struct ext_call *, struct ext_iter *, u64 dsq, u64 flags);
 struct task *ext_iter_next(struct ext_call *, struct ext_iter *);
 void ext_iter_end(struct ext_call *, struct ext_iter *);
+/* New values that a task gets by a move, or NULL. */
+struct ext_moved {
+	const u64 *slice, *vtime;
+};
 /* From dispatch: @t, which the walk returned, goes to @dsq. False: it has left meanwhile. */
-bool ext_move(struct ext_call *, struct ext_iter *, struct task *t, u64 dsq, u64 enq_flags);
+bool ext_move(struct ext_call *, struct ext_iter *, struct task *t, u64 dsq, u64 enq_flags,
+	      const struct ext_moved *how);
 
 /* @cpu chooses anew; with EXT_KICK_PREEMPT the task that runs there has no slice left. */
 void ext_kick(struct ext_call *, s32 cpu, u64 flags);

@@ -14,6 +14,7 @@
 #include "sim/engine/util.h"
 #include "sim/engine/output.h"
 #include "sim/engine/plugin.h"
+#include "sim/scx/scx.h"
 #include "sim/setup.h"
 
 /* --- one run ---------------------------------------------------------------------------------- */
@@ -70,13 +71,15 @@ static struct result run_policy(const struct report *report, struct workload *w,
 	const struct options *o = report->options;
 	const struct machine_desc *machine = report->machine;
 	struct sim *sim = setup_sim(o, machine, policy);
-	struct result result = { .sched = policy };
+	struct result result = { .sched = setup_label(policy) };
 	struct sched_waste_stat waste;
 	struct output output;
 
 	sched_tunable_write(sim->s, "sched_schedstats", "1", 1);
 	setup_apply(sim, o, machine);
 	result.measure = measure_new(sim, w);
+	if (scx_name())
+		scx_load(sim);
 	output = open_output(report, sim, policy);
 	setup_start(sim, w);
 	setup_run(sim, o, report->duration);
@@ -175,11 +178,11 @@ static void write_json(struct report *report, const char *path)
 }
 
 static void run_all(const struct options *o, struct report *report, struct result *results,
-		    struct workload *w)
+		    struct workload *w, const char **policies)
 {
 	setup_ideal(o, report->machine, w, report->duration);
 	for (u32 i = 0; i < report->nr_results; i++)
-		results[i] = run_policy(report, w, results[i].sched);
+		results[i] = run_policy(report, w, policies[i]);
 	report_text(report);
 	if (o->json)
 		write_json(report, o->json);
@@ -205,6 +208,8 @@ static void check_output(const struct options *o, const struct report *report)
 		usage_error("--explain: the run ends before that, after %llu ms; --time makes it "
 			    "longer",
 			    (unsigned long long)(report->duration / NS_PER_MS));
+	if (scx_name() && (report->nr_results > 1 || o->bench || o->explain || o->decisions))
+		usage_error("--scx: of one run, without --bench, --explain and --decisions");
 	if (o->explain_cpu >= report->machine->nr_cpus)
 		usage_error("--explain-cpu %lld: the machine has %u CPUs",
 			    (long long)o->explain_cpu, report->machine->nr_cpus);
@@ -226,7 +231,7 @@ static int simulate(int argc, char **argv)
 	report.duration = setup_duration(&o, &w);
 	report.results = results = allocate(report.nr_results, sizeof(*results));
 	for (u32 i = 0; i < report.nr_results; i++)
-		results[i].sched = policies[i];
+		results[i].sched = setup_label(policies[i]);
 	check_output(&o, &report);
 	report_header(&report);
 	if (o.bench)
@@ -235,7 +240,7 @@ static int simulate(int argc, char **argv)
 	else if (o.explain)
 		explain_policy(&report, &w, policies[0]);
 	else
-		run_all(&o, &report, results, &w);
+		run_all(&o, &report, results, &w, policies);
 	free(results);
 	free(policies);
 	workload_free(&w);

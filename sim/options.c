@@ -7,6 +7,7 @@
 #include "sim/options.h"
 #include "sim/engine/output.h"
 #include "sim/engine/plugin.h"
+#include "sim/scx/scx.h"
 #include "sim/policy/policy.h"
 
 enum {
@@ -23,6 +24,7 @@ enum {
 	OPT_DUMPS,
 	OPT_SCHED,
 	OPT_PLUGIN,
+	OPT_SCX,
 	OPT_EXPORT,
 	OPT_LIST_POLICIES,
 	OPT_HZ,
@@ -81,6 +83,7 @@ static const struct option plain_options[] = {
 	{ "jumps", required_argument, NULL, OPT_JUMPS },
 	{ "dumps", required_argument, NULL, OPT_DUMPS },
 	{ "plugin", required_argument, NULL, OPT_PLUGIN },
+	{ "scx", required_argument, NULL, OPT_SCX },
 	{ "export", required_argument, NULL, OPT_EXPORT },
 	{ "list-policies", no_argument, NULL, OPT_LIST_POLICIES },
 	{ "sched", required_argument, NULL, OPT_SCHED },
@@ -169,6 +172,7 @@ static void print_help(void)
 	printf("\n"
 	       "  --swap T/NAME       this fair policy from time T on\n"
 	       "  --plugin FILE       one more policy: NAME.so (make plugin) or NAME.policy\n"
+	       "  --scx FILE.so[,NAME=VALUE...]  a scheduler for sched_ext (docs/scx.md)\n"
 	       "  --export FILE       the C of a NAME.policy (docs/policies.md), and stop\n"
 	       "  --list-policies     names and traits of the policies, and stop\n"
 	       "  --set NAME=VALUE    a tunable, as its file in /sys/kernel/debug/sched takes it\n"
@@ -343,6 +347,15 @@ static void take_run_option(struct options *o, int option, const char *text)
 	}
 }
 
+/* A policy, or a scheduler for sched_ext, of the user's. */
+static void take_program(int option, const char *text)
+{
+	if (option == OPT_SCX)
+		scx_open(text);
+	else
+		plugin_load(text);
+}
+
 static void take_option(struct options *o, int option, const char *text)
 {
 	switch (option) {
@@ -351,9 +364,6 @@ static void take_option(struct options *o, int option, const char *text)
 		break;
 	case OPT_TOPOLOGY:
 		o->topology = text;
-		break;
-	case OPT_PLUGIN:
-		plugin_load(text);
 		break;
 	case OPT_SCHED:
 		o->sched = text;
@@ -399,6 +409,8 @@ static void take_option(struct options *o, int option, const char *text)
 	default:
 		if (option >= OPT_COST)
 			take_cost(o, (u32)(option - OPT_COST), text);
+		else if (option == OPT_PLUGIN || option == OPT_SCX)
+			take_program(option, text);
 		else
 			take_run_option(o, option, text);
 	}

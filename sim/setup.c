@@ -6,6 +6,7 @@
 #include "sim/engine/util.h"
 #include "sim/report/energy.h"
 #include "sim/report/fluid.h"
+#include "sim/scx/scx.h"
 #include "sim/setup.h"
 #include "sim/workload/rtapp.h"
 
@@ -87,6 +88,16 @@ const char **setup_policies(const struct options *o)
 	if (!nr)
 		usage_error("--sched %s: no such policy; schedsim --help lists them", o->sched);
 	return names;
+}
+
+const char *setup_label(const char *policy)
+{
+	static char label[160];
+
+	if (!scx_name())
+		return policy;
+	snprintf(label, sizeof(label), "scx:%s", scx_name());
+	return label;
 }
 
 /* --- one run ---------------------------------------------------------------------------------- */

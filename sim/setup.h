@@ -11,6 +11,8 @@ struct machine_desc setup_machine(const struct options *o);
 /* How long the run of @w is to be, in ns. */
 u64 setup_duration(const struct options *o, const struct workload *w);
 /* The names of the fair policies to run, with NULL after the last. The caller frees the list. */
+/* The name of @policy in results: that of the program of --scx, if there is one. */
+const char *setup_label(const char *policy);
 const char **setup_policies(const struct options *o);
 /* A machine under the fair policy @policy, or the default if NULL. Never NULL. */
 struct sim *setup_sim(const struct options *o, const struct machine_desc *machine,

@@ -314,7 +314,8 @@ bool ext_move_to_local(struct ext_call *c, u64 id)
 	return true;
 }
 
-bool ext_move(struct ext_call *c, struct ext_iter *it, struct task *t, u64 dsq, u64 flags)
+bool ext_move(struct ext_call *c, struct ext_iter *it, struct task *t, u64 dsq, u64 flags,
+	      const struct ext_moved *how)
 {
 	struct ext_dsq *from = ext_iter_queue(it);
 	struct target target;
@@ -334,6 +335,10 @@ bool ext_move(struct ext_call *c, struct ext_iter *it, struct task *t, u64 dsq, 
 	if (there)
 		ext_hold(c->er, t);
 	host_unlock(&from->lock);
+	if (there && how->slice)
+		ext_part(t)->seen->slice = *how->slice;
+	if (there && how->vtime)
+		ext_part(t)->seen->vtime = *how->vtime;
 	if (!there || !deliver_held(c->er, t, src, target, flags))
 		return false;
 	c->er->nr_dispatched++;

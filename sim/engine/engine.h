@@ -45,3 +45,6 @@ bool misses_tick(struct sim *sim, struct sim_cpu *c);
 void jump_clocks(struct sim *sim);
 /* Somebody reads all that the scheduler says of itself. */
 void read_dumps(struct sim *sim);
+
+/* The time of @call has come (call.c). */
+void call_due(struct sim *sim, struct sim_call *call);

@@ -23,5 +23,8 @@ __noreturn void process_leave(void);
 /* The object @symbol of the shared object @file; NULL with a reason in @error if there is none. */
 const void *process_load(const char *file, const char *symbol, const char **error);
 
+/* From now on the @bytes at @address can be written, though they are constant. */
+void process_make_writable(void *address, size_t bytes);
+
 /* An advice: @memory is large and used at once. */
 void process_use_huge_pages(void *memory, size_t bytes);

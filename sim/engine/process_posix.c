@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "sim/engine/process.h"
 
@@ -62,6 +63,13 @@ const void *process_load(const char *file, const char *symbol, const char **erro
 
 	*error = handle ? "it does not export that" : dlerror();
 	return found;
+}
+
+void process_make_writable(void *address, size_t bytes)
+{
+	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)address & ~(page - 1);
+
+	mprotect((void *)from, (uintptr_t)address + bytes - from, PROT_READ | PROT_WRITE);
 }
 
 void process_use_huge_pages(void *memory, size_t bytes)

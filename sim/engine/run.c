@@ -381,6 +381,9 @@ static void happen(struct sim *sim, struct event *ev)
 	case EVENT_START:
 		start_due(sim, container_of(ev, struct sim_task, wakeup));
 		break;
+	case EVENT_CALL:
+		call_due(sim, container_of(ev, struct sim_call, event));
+		break;
 	case EVENT_KICK:
 		kick_arrived(sim, container_of(ev, struct sim_cpu, kick));
 		break;
@@ -403,6 +406,8 @@ bool sim_step(struct sim *sim, u64 until)
 	if (sim->is_big)
 		fetch_next(sim);
 	happen(sim, ev);
+	if (unlikely(sim->after_event))
+		sim->after_event(sim);
 	if (sim->config.check)
 		sched_check(sim->s);
 	return true;

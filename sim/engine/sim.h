@@ -189,6 +189,14 @@ enum {
 	EVENT_JUMP,
 	EVENT_DUMP,
 	EVENT_START,
+	EVENT_CALL,
+};
+
+/* A call at a time, on a CPU; it costs nothing. */
+struct sim_call {
+	struct event event;
+	u32 cpu;
+	void (*what)(struct sim *, struct sim_call *);
 };
 
 struct sim_counts {
@@ -231,11 +239,12 @@ struct sim {
 	struct host_lock *held[4];
 	u32 nr_held;
 	struct sim_listener *listeners;
-	u64 trace_mask;		   /* events that they hear of */
-	struct sim_server *server; /* NULL: the scheduler serves the tasks */
-	void *context;		   /* belongs to config.next */
-	u32 cause;		   /* kind of the present event */
-	bool stopped;		   /* sim_run() is to return after the present event */
+	u64 trace_mask;			   /* events that they hear of */
+	struct sim_server *server;	   /* NULL: the scheduler serves the tasks */
+	void *context;			   /* belongs to config.next */
+	u32 cause;			   /* kind of the present event */
+	void (*after_event)(struct sim *); /* NULL, or called after each event */
+	bool stopped;			   /* sim_run() is to return after the present event */
 	/* NULL, or an internal error calls it, with its text in bug; it does not return. */
 	void (*leave)(void);
 	char bug[200];
@@ -261,6 +270,11 @@ void sim_trace(struct sim *sim, u64 events);
  * group is made. The server then takes the events from the queue itself.
  */
 void sim_serve(struct sim *sim, struct sim_server *server);
+
+/* Calls @what on the present CPU at @when; a new call replaces the old. Cancel: was there one? */
+void sim_call_at(struct sim *sim, struct sim_call *call, u64 when,
+		 void (*what)(struct sim *, struct sim_call *));
+bool sim_call_cancel(struct sim *sim, struct sim_call *call);
 
 /* Lets everything happen that is due before @until. Returns whether the run succeeded. */
 bool sim_run(struct sim *sim, u64 until);

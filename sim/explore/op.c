@@ -344,7 +344,7 @@ static bool may_be_inside(const struct world *w, const struct op *op)
 
 static bool is_in_between(const struct world *w, const struct task *t)
 {
-	return t->on_rq == TASK_MIGRATING || t->state == TASK_WAKING ||
+	return t == ext_moving() || t->on_rq == TASK_MIGRATING || t->state == TASK_WAKING ||
 	       (t->on_rq == TASK_OFF_RQ && sched_current(w->sim->s, t->cpu) == t);
 }
 

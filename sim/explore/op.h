@@ -20,5 +20,7 @@ void do_task(struct world *w, const struct op *op, unsigned cpu);
 void do_group(struct world *w, const struct op *op);
 /* The random scheduler comes, with decisions that @arg seeds, or goes (op_ext.c). */
 void do_ext(struct world *w, u32 arg);
+/* The task that it moves between CPUs, or NULL. */
+const struct task *ext_moving(void);
 /* It goes if it has erred. */
 void ext_after_op(struct world *w);

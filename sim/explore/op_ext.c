@@ -18,7 +18,7 @@ struct gambler {
 	struct task *kept[WORLD_TASKS];
 	unsigned nr_kept;
 	void *memory;
-	u64 flags;
+	struct task *moving; /* that a move is likely to hold, while its locks are changed */
 };
 static struct gambler gambler;
 
@@ -115,6 +115,20 @@ static void gamble_dequeue(struct ext_call *c, struct task *t, u64 flags)
 	EXPECT(drop(t));
 }
 
+/* @t, found in a queue, goes to another. */
+static void shift(struct ext_call *c, struct ext_iter *it, struct task *t)
+{
+	u64 slice = NS_PER_MS, vtime = draw(5);
+	struct ext_moved how = { draw(2) ? &slice : NULL, &vtime };
+
+	gambler.moving = t;
+	if (draw(2))
+		ext_move(c, it, t, EXT_DSQ_LOCAL_ON | allowed_cpu(c, t), 0, &how);
+	else
+		ext_move(c, it, t, 1, EXT_ENQ_PRIQ, &how);
+	gambler.moving = NULL;
+}
+
 /* Tasks of a queue go to others. */
 static void walk(struct ext_call *c)
 {
@@ -125,8 +139,22 @@ static void walk(struct ext_call *c)
 		return;
 	while ((t = ext_iter_next(c, &it)) && draw(4))
 		if (draw(2))
-			ext_move(c, &it, t, draw(2) ? EXT_DSQ_LOCAL_ON | allowed_cpu(c, t) : 0, 0);
+			shift(c, &it, t);
 	ext_iter_end(c, &it);
+}
+
+static bool move_to_local(struct ext_call *c, u64 dsq)
+{
+	struct ext_iter it;
+	bool moved;
+
+	if (!ext_iter_begin(c, &it, dsq, 0)) {
+		gambler.moving = ext_iter_next(c, &it);
+		ext_iter_end(c, &it);
+	}
+	moved = ext_move_to_local(c, dsq);
+	gambler.moving = NULL;
+	return moved;
 }
 
 static void gamble_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
@@ -146,7 +174,7 @@ static void gamble_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
 	if (!draw(4))
 		walk(c);
 	for (unsigned dsq = draw(NR_DSQS), n = 0; n < NR_DSQS && draw(8); n++)
-		if (ext_move_to_local(c, (dsq + n) % NR_DSQS) && draw(2))
+		if (move_to_local(c, (dsq + n) % NR_DSQS) && draw(2))
 			break;
 	if (!draw(16))
 		ext_kick(c, cpu, 0);
@@ -258,4 +286,9 @@ void ext_after_op(struct world *w)
 {
 	if (sched_ext_ended(w->sim->s))
 		ext_unload(w);
+}
+
+const struct task *ext_moving(void)
+{
+	return gambler.moving;
 }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A WebAssembly module cannot load objects, so it has no programs written for sched_ext. */
+#include "sim/engine/util.h"
+#include "sim/scx/scx.h"
+
+void scx_open(const char *spec)
+{
+	usage_error("--scx %s: not in WebAssembly", spec);
+}
+
+const char *scx_name(void)
+{
+	return NULL;
+}
+
+void scx_load(struct sim *sim)
+{
+	(void)sim;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Common to a program written for sched_ext and the simulator: a task as the program sees it, the
+ * table of operations, maps. Names and numbers are Linux's; the layouts are ours, because the
+ * program is compiled against them. Whoever includes this has u32 and so on, and bool.
+ */
+#pragma once
+
+struct cgroup;
+struct cpumask;
+struct mm_struct;
+
+/* slice, dsq_vtime and weight lie as in struct ext_seen of the scheduler. */
+struct sched_ext_entity {
+	u64 slice, dsq_vtime;
+	u32 weight, flags;
+	s32 sticky_cpu, holding_cpu;
+	bool disallow;
+};
+
+struct sched_entity {
+	u64 sum_exec_runtime, vruntime;
+};
+
+struct thread_info {
+	u32 cpu;
+};
+
+#define PF_IDLE	     0x00000002
+#define PF_EXITING   0x00000004
+#define PF_WQ_WORKER 0x00000020
+#define PF_KTHREAD   0x00200000
+
+/* Filled in before each operation that gets the task; scx.slice and scx.dsq_vtime are read back. */
+struct task_struct {
+	struct sched_ext_entity scx;
+	struct sched_entity se;
+	struct thread_info thread_info;
+	int pid, tgid;
+	char comm[16];
+	u32 flags, policy, __state;
+	int prio, static_prio, normal_prio;
+	int nr_cpus_allowed, recent_used_cpu, wake_cpu, on_cpu;
+	const struct cpumask *cpus_ptr;
+	u64 start_time, nvcsw, nivcsw;
+	u16 migration_disabled;
+	struct task_struct *real_parent, *group_leader;
+	struct mm_struct *mm;
+};
+
+struct rq {
+	struct task_struct *curr;
+	u32 cpu;
+	u64 clock;
+};
+
+struct scx_exit_info {
+	int kind;
+	s64 exit_code;
+	const char *reason, *msg;
+	char *dump;
+};
+struct scx_init_task_args {
+	bool fork;
+	struct cgroup *cgroup;
+};
+struct scx_exit_task_args {
+	bool cancelled;
+};
+struct scx_cpu_acquire_args {
+	u32 reserved;
+};
+struct scx_cpu_release_args {
+	int reason;
+	struct task_struct *task;
+};
+struct scx_dump_ctx {
+	int kind;
+	s64 exit_code;
+	const char *reason;
+	u64 at_ns, at_jiffies;
+};
+struct scx_cgroup_init_args {
+	u32 weight;
+};
+
+struct sched_ext_ops {
+	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
+	void (*enqueue)(struct task_struct *p, u64 enq_flags);
+	void (*dequeue)(struct task_struct *p, u64 deq_flags);
+	void (*dispatch)(s32 cpu, struct task_struct *prev);
+	void (*tick)(struct task_struct *p);
+	void (*runnable)(struct task_struct *p, u64 enq_flags);
+	void (*running)(struct task_struct *p);
+	void (*stopping)(struct task_struct *p, bool runnable);
+	void (*quiescent)(struct task_struct *p, u64 deq_flags);
+	bool (*yield)(struct task_struct *from, struct task_struct *to);
+	bool (*core_sched_before)(struct task_struct *a, struct task_struct *b);
+	void (*set_weight)(struct task_struct *p, u32 weight);
+	void (*set_cpumask)(struct task_struct *p, const struct cpumask *mask);
+	void (*update_idle)(s32 cpu, bool idle);
+	void (*cpu_acquire)(s32 cpu, struct scx_cpu_acquire_args *args);
+	void (*cpu_release)(s32 cpu, struct scx_cpu_release_args *args);
+	void (*cpu_online)(s32 cpu);
+	void (*cpu_offline)(s32 cpu);
+	s32 (*init_task)(struct task_struct *p, struct scx_init_task_args *args);
+	void (*exit_task)(struct task_struct *p, struct scx_exit_task_args *args);
+	void (*enable)(struct task_struct *p);
+	void (*disable)(struct task_struct *p);
+	void (*dump)(struct scx_dump_ctx *ctx);
+	void (*dump_cpu)(struct scx_dump_ctx *ctx, s32 cpu, bool idle);
+	void (*dump_task)(struct scx_dump_ctx *ctx, struct task_struct *p);
+	s32 (*cgroup_init)(struct cgroup *cgrp, struct scx_cgroup_init_args *args);
+	void (*cgroup_exit)(struct cgroup *cgrp);
+	s32 (*cgroup_prep_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_cancel_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
+	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
+	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period, u64 quota, u64 burst);
+	s32 (*init)(void);
+	void (*exit)(struct scx_exit_info *ei);
+	u32 dispatch_max_batch;
+	u64 flags;
+	u32 timeout_ms, exit_dump_len;
+	u64 hotplug_seq;
+	const char *name;
+};
+
+/* --- what maps.py writes beside the program ------------------------------- */
+
+enum bpf_map_type {
+	BPF_MAP_TYPE_HASH = 1,
+	BPF_MAP_TYPE_ARRAY = 2,
+	BPF_MAP_TYPE_PERCPU_HASH = 5,
+	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
+	BPF_MAP_TYPE_LRU_HASH = 9,
+	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
+	BPF_MAP_TYPE_QUEUE = 22,
+	BPF_MAP_TYPE_STACK = 23,
+	BPF_MAP_TYPE_RINGBUF = 27,
+	BPF_MAP_TYPE_TASK_STORAGE = 29,
+	BPF_MAP_TYPE_CGRP_STORAGE = 32,
+	BPF_MAP_TYPE_ARENA = 33,
+};
+
+struct scx_map {
+	const char *name;
+	void *map;
+	u32 type, key_size, value_size, max_entries;
+	void **values; /* of an array of maps: the maps */
+};
+struct scx_variable {
+	const char *name;
+	void *address;
+	u64 size;
+};
+/* The object exports one as `scx_program`. Lists end with a name that is NULL. */
+struct scx_program {
+	const char *source;
+	struct sched_ext_ops *ops;
+	const struct scx_map *maps;
+	const struct scx_variable *constants; /* const volatile */
+};
+
+/* A timer in the value of a map; the rest is the simulator's. */
+struct bpf_timer {
+	u64 id;
+};

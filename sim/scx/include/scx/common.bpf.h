@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * For `make scx`: what a program written for sched_ext includes, in place of the kernel's types,
+ * libbpf and the headers of the scx repository. Written from their documentation. A program is
+ * compiled for the simulator's own machine; each function here is one of the simulator's
+ * (sim/scx/), under the name of Linux 7.x. Older names are macros at the end.
+ */
+#pragma once
+
+typedef unsigned char u8, __u8;
+typedef unsigned short u16, __u16;
+typedef unsigned int u32, __u32;
+typedef unsigned long long u64, __u64;
+typedef signed char s8, __s8;
+typedef short s16, __s16;
+typedef int s32, __s32, pid_t;
+typedef long long s64, __s64;
+typedef unsigned long size_t;
+typedef _Bool bool;
+#define true 1
+#define false 0
+#define NULL ((void *)0)
+
+#include "functions.h"
+
+#define SEC(name)	__attribute__((section(name), used))
+#define __always_inline inline __attribute__((always_inline))
+#define __noinline	__attribute__((noinline))
+#define __weak		__attribute__((weak))
+#define __hidden
+#define __ksym
+#define __arena
+#define __kptr
+#define __contains(type, member)
+#define private(name) static
+#define likely(x)	      __builtin_expect(!!(x), 1)
+#define unlikely(x)	      __builtin_expect(!!(x), 0)
+#define READ_ONCE(x)	      (*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, v)      (*(volatile __typeof__(x) *)&(x) = (v))
+#define barrier()	      __asm__ volatile("" ::: "memory")
+#define ARRAY_SIZE(x)	      ((int)(sizeof(x) / sizeof((x)[0])))
+#define offsetof(t, m)	      __builtin_offsetof(t, m)
+#define container_of(p, t, m) ((t *)((char *)(p)-offsetof(t, m)))
+#define min(a, b)	      ((a) < (b) ? (a) : (b))
+#define max(a, b)	      ((a) > (b) ? (a) : (b))
+#define memset		      __builtin_memset
+#define memcpy		      __builtin_memcpy
+
+/* A map's description is in the types of its members; maps.py reads it. */
+#define __uint(name, val)  int(*name)[val]
+#define __type(name, val)  __typeof__(val) *name
+#define __array(name, val) __typeof__(val) *name[]
+
+enum { BPF_ANY, BPF_NOEXIST, BPF_EXIST };
+enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_F_TIMER_ABS = 1, BPF_F_TIMER_CPU_PIN = 2, CLOCK_MONOTONIC = 1, CLOCK_BOOTTIME = 7 };
+#define BPF_MAX_LOOPS (8 * 1024 * 1024)
+
+enum { EPERM = 1, ENOENT = 2, ESRCH = 3, E2BIG = 7, EAGAIN = 11, ENOMEM = 12, EBUSY = 16 };
+enum { EEXIST = 17, ENODEV = 19, EINVAL = 22, ENOSPC = 28, ENOSYS = 38 };
+#define NSEC_PER_USEC 1000ULL
+#define NSEC_PER_MSEC 1000000ULL
+#define NSEC_PER_SEC  1000000000ULL
+
+/* --- numbers of sched_ext -------------------------------------------------- */
+
+#define SCX_OPS_NAME_LEN	       128
+#define SCX_DSQ_FLAG_BUILTIN	       (1ULL << 63)
+#define SCX_DSQ_INVALID		       (SCX_DSQ_FLAG_BUILTIN | 0)
+#define SCX_DSQ_GLOBAL		       (SCX_DSQ_FLAG_BUILTIN | 1)
+#define SCX_DSQ_LOCAL		       (SCX_DSQ_FLAG_BUILTIN | 2)
+#define SCX_DSQ_LOCAL_ON	       (SCX_DSQ_FLAG_BUILTIN | 1ULL << 62)
+#define SCX_DSQ_LOCAL_CPU_MASK	       0xffffffffULL
+#define SCX_DSQ_ITER_REV	       (1ULL << 16)
+#define SCX_SLICE_DFL		       20000000ULL
+#define SCX_SLICE_INF		       (~0ULL)
+#define SCX_ENQ_WAKEUP		       0x1ULL
+#define SCX_ENQ_HEAD		       0x10ULL
+#define SCX_ENQ_CPU_SELECTED	       0x400ULL
+#define SCX_ENQ_PREEMPT		       (1ULL << 32)
+#define SCX_ENQ_REENQ		       (1ULL << 40)
+#define SCX_ENQ_LAST		       (1ULL << 41)
+#define SCX_DEQ_SLEEP		       0x1ULL
+#define SCX_DEQ_CORE_SCHED_EXEC	       (1ULL << 32)
+#define SCX_WAKE_FORK		       0x4ULL
+#define SCX_WAKE_TTWU		       0x8ULL
+#define SCX_WAKE_SYNC		       0x10ULL
+#define SCX_OPS_KEEP_BUILTIN_IDLE      0x1ULL
+#define SCX_OPS_ENQ_LAST	       0x2ULL
+#define SCX_OPS_ENQ_EXITING	       0x4ULL
+#define SCX_OPS_SWITCH_PARTIAL	       0x8ULL
+#define SCX_OPS_ENQ_MIGRATION_DISABLED 0x10ULL
+#define SCX_OPS_ALLOW_QUEUED_WAKEUP    0x20ULL
+#define SCX_OPS_BUILTIN_IDLE_PER_NODE  0x40ULL
+#define SCX_PICK_IDLE_CORE	       0x1ULL
+#define SCX_KICK_IDLE		       0x1ULL
+#define SCX_KICK_PREEMPT	       0x2ULL
+#define SCX_KICK_WAIT		       0x4ULL
+#define SCX_CPUPERF_ONE		       1024U
+#define SCX_TASK_QUEUED		       0x1U
+
+/* --- programs ---------------------------------------------------------------- */
+
+#define BPF_STRUCT_OPS(name, args...)		name(args)
+#define BPF_STRUCT_OPS_SLEEPABLE(name, args...) name(args)
+#define SCX_OPS_DEFINE(name, ops...)		struct sched_ext_ops name = { ops }
+
+struct user_exit_info {
+	int kind;
+	s64 exit_code;
+};
+#define UEI_DEFINE(name)      struct user_exit_info name
+#define UEI_RECORD(name, ei_) ((name).kind = (ei_)->kind, (name).exit_code = (ei_)->exit_code)
+
+/* An array whose length a user half would set; here it has room for every CPU. */
+#define RESIZABLE_ARRAY(section, name) name[4096]
+#define ARRAY_ELEM_PTR(array, i, n)    ((u64)(i) < (u64)(n) ? &(array)[i] : NULL)
+#define MEMBER_VPTR(base, member)      (&((base)member))
+
+#define bpf_for(i, from, to)                                                                       \
+	for (int scx_at = (from), scx_to = (to); scx_at < scx_to && ((i) = scx_at, 1); scx_at++)
+#define bpf_repeat(n)	  for (int scx_left = (n); scx_left-- > 0;)
+#define can_loop	  true
+#define BPF_FOR_EACH_ITER (&scx_it)
+#define bpf_for_each(type, cur, args...)                                                           \
+	for (struct bpf_iter_##type scx_it                                                         \
+	     __attribute__((cleanup(bpf_iter_##type##_destroy))) = scx_iter_begin_##type(args);    \
+	     ((cur) = bpf_iter_##type##_next(&scx_it));)
+
+#define bpf_core_type_exists(t)		 1
+#define bpf_core_field_exists(f)	 1
+#define bpf_core_enum_value_exists(t, v) 1
+#define bpf_ksym_exists(f)		 1
+#define __COMPAT_SCX_OPS_SWITCH_PARTIAL	 SCX_OPS_SWITCH_PARTIAL
+
+/* --- BPF's and sched_ext's functions that are less here --------------------- */
+
+/* One thread plays all CPUs, and memory of tasks lasts as long as an operation. */
+struct bpf_spin_lock {
+	u32 unused;
+};
+#define bpf_spin_lock(l)	   ((void)(l))
+#define bpf_spin_unlock(l)	   ((void)(l))
+#define bpf_rcu_read_lock()	   ((void)0)
+#define bpf_rcu_read_unlock()	   ((void)0)
+#define bpf_task_acquire(p)	   (p)
+#define bpf_task_release(p)	   ((void)(p))
+#define bpf_get_current_task_btf() scx_bpf_cpu_curr((s32)bpf_get_smp_processor_id())
+#define bpf_printk(fmt, ...)	   ((void)0)
+#define scx_bpf_dump(fmt, ...)	   ((void)0)
+#define bpf_ktime_get_boot_ns	   bpf_ktime_get_ns
+
+#define scx_bpf_put_cpumask(mask)	 ((void)(mask))
+#define scx_bpf_put_idle_cpumask(mask)	 ((void)(mask))
+#define scx_bpf_task_set_slice(p, s)	 ((p)->scx.slice = (s), true)
+#define scx_bpf_task_set_dsq_vtime(p, v) ((p)->scx.dsq_vtime = (v), true)
+/* The last one's flags are of 7.x, and have no effect. */
+#define scx_bpf_dsq_move_to_local(dsq, ...) scx_to_local(dsq)
+
+/* Names of 6.12, and of the headers that bridge versions. */
+#define scx_bpf_dispatch			     scx_bpf_dsq_insert
+#define scx_bpf_dispatch_vtime			     scx_bpf_dsq_insert_vtime
+#define scx_bpf_consume				     scx_to_local
+#define scx_bpf_dispatch_from_dsq		     scx_bpf_dsq_move
+#define scx_bpf_dispatch_vtime_from_dsq		     scx_bpf_dsq_move_vtime
+#define scx_bpf_dispatch_from_dsq_set_slice	     scx_bpf_dsq_move_set_slice
+#define scx_bpf_dispatch_from_dsq_set_vtime	     scx_bpf_dsq_move_set_vtime
+#define __COMPAT_scx_bpf_dispatch_from_dsq	     scx_bpf_dsq_move
+#define __COMPAT_scx_bpf_dispatch_vtime_from_dsq     scx_bpf_dsq_move_vtime
+#define __COMPAT_scx_bpf_dispatch_from_dsq_set_slice scx_bpf_dsq_move_set_slice
+#define __COMPAT_scx_bpf_dispatch_from_dsq_set_vtime scx_bpf_dsq_move_set_vtime
+#define __COMPAT_scx_bpf_dsq_move		     scx_bpf_dsq_move
+#define __COMPAT_scx_bpf_dsq_move_vtime		     scx_bpf_dsq_move_vtime

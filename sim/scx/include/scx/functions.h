@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The functions that programs call and the simulator has (sim/scx/): BPF's, and sched_ext's. */
+#pragma once
+
+#include "abi.h"
+
+void *bpf_map_lookup_elem(void *map, const void *key);
+void *bpf_map_lookup_percpu_elem(void *map, const void *key, u32 cpu);
+long bpf_map_update_elem(void *map, const void *key, const void *value, u64 flags);
+long bpf_map_delete_elem(void *map, const void *key);
+long bpf_map_push_elem(void *map, const void *value, u64 flags);
+long bpf_map_pop_elem(void *map, void *value);
+long bpf_map_peek_elem(void *map, void *value);
+void *bpf_task_storage_get(void *map, struct task_struct *p, void *value, u64 flags);
+long bpf_task_storage_delete(void *map, struct task_struct *p);
+long bpf_timer_init(struct bpf_timer *timer, void *map, u64 flags);
+long bpf_timer_set_callback(struct bpf_timer *timer, void *callback);
+long bpf_timer_start(struct bpf_timer *timer, u64 ns, u64 flags);
+long bpf_timer_cancel(struct bpf_timer *timer);
+struct task_struct *bpf_task_from_pid(s32 pid);
+u64 bpf_ktime_get_ns(void);
+u32 bpf_get_smp_processor_id(void);
+u32 bpf_get_prandom_u32(void);
+bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask);
+u32 bpf_cpumask_first(const struct cpumask *mask);
+u32 bpf_cpumask_weight(const struct cpumask *mask);
+bool bpf_cpumask_empty(const struct cpumask *mask);
+bool bpf_cpumask_intersects(const struct cpumask *a, const struct cpumask *b);
+bool bpf_cpumask_subset(const struct cpumask *a, const struct cpumask *b);
+
+struct bpf_iter_scx_dsq {
+	void *walk;
+};
+struct bpf_iter_scx_dsq scx_iter_begin_scx_dsq(u64 dsq, u64 flags);
+struct task_struct *bpf_iter_scx_dsq_next(struct bpf_iter_scx_dsq *it);
+void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it);
+
+s32 scx_bpf_create_dsq(u64 dsq, s32 node);
+void scx_bpf_destroy_dsq(u64 dsq);
+s32 scx_bpf_dsq_nr_queued(u64 dsq);
+s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev, u64 wake_flags, bool *is_idle);
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 enq_flags);
+void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq, u64 slice, u64 vtime, u64 enq_flags);
+u32 scx_bpf_dispatch_nr_slots(void);
+void scx_bpf_dispatch_cancel(void);
+bool scx_to_local(u64 dsq);
+void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *it, u64 slice);
+void scx_bpf_dsq_move_set_vtime(struct bpf_iter_scx_dsq *it, u64 vtime);
+bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq, u64 enq_flags);
+bool scx_bpf_dsq_move_vtime(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq,
+			    u64 enq_flags);
+u32 scx_bpf_reenqueue_local(void);
+void scx_bpf_kick_cpu(s32 cpu, u64 flags);
+bool scx_bpf_test_and_clear_cpu_idle(s32 cpu);
+s32 scx_bpf_pick_idle_cpu(const struct cpumask *mask, u64 flags);
+s32 scx_bpf_pick_any_cpu(const struct cpumask *mask, u64 flags);
+const struct cpumask *scx_bpf_get_idle_cpumask(void);
+const struct cpumask *scx_bpf_get_idle_smtmask(void);
+const struct cpumask *scx_bpf_get_possible_cpumask(void);
+const struct cpumask *scx_bpf_get_online_cpumask(void);
+u32 scx_bpf_nr_cpu_ids(void);
+bool scx_bpf_task_running(const struct task_struct *p);
+s32 scx_bpf_task_cpu(const struct task_struct *p);
+struct task_struct *scx_bpf_cpu_curr(s32 cpu);
+struct rq *scx_bpf_cpu_rq(s32 cpu);
+u64 scx_bpf_now(void);
+u32 scx_bpf_cpuperf_cap(s32 cpu);
+u32 scx_bpf_cpuperf_cur(s32 cpu);
+void scx_bpf_cpuperf_set(s32 cpu, u32 perf);
+void scx_bpf_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void scx_bpf_exit(s64 code, const char *format, ...) __attribute__((format(printf, 2, 3)));

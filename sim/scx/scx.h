@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Programs written for sched_ext as schedulers of simulated machines: the binding between an object
+ * of `make scx` and the class ext of the scheduler (sched/ext.h). One program at a time, on one
+ * machine. docs/scx.md is the manual.
+ */
+#pragma once
+
+#include <stdio.h>
+
+#include "sim/engine/sim.h"
+
+/* Reads FILE.so[,name=value...]. Errors are the user's: a sentence, and status 2. */
+void scx_open(const char *spec);
+/* The name of the program that was opened, or NULL. */
+const char *scx_name(void);
+/* Loads the program on the new machine @sim, which has no tasks yet; it stays to the end. */
+void scx_load(struct sim *sim);

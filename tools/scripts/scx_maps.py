@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Describe a sched_ext program (make scx): its maps, constants and operations, as C that is compiled with it.
+
+Usage: scx_maps.py SOURCE <PREPROCESSED >TABLE.c
+"""
+
+import re
+import sys
+
+import usage
+
+NAMED = r'\w+\s*__attribute__\(\(section\("\.maps"\), used\)\)'
+MAP = re.compile(rf"struct\s*(?:\w+\s*)?\{{([^{{}}]*)\}}\s*((?:{NAMED}\s*,?\s*)+)[;=]")
+MEMBER = re.compile(r"int\s*\(\*(\w+)\)\[|\*\s*(\w+)(\[\])?;")
+CONSTANT = re.compile(r"^\s*const volatile [\w\s]+?\b(\w+)\s*(?:\[[^;=]*\])?\s*(?:=|;)", re.MULTILINE)
+OPS = re.compile(r"^\s*struct sched_ext_ops (\w+) = ", re.MULTILINE)
+
+
+def number(name: str, member: str, members: set[str]) -> str:
+    """C for the number that __uint() put into a member, or 0."""
+    return f"sizeof(*{name}.{member}) / sizeof(int)" if member in members else "0"
+
+
+def size(name: str, what: str, members: set[str]) -> str:
+    """C for the size of a key or value, which is named as a type or as a number."""
+    return f"sizeof(*{name}.{what})" if what in members else number(name, f"{what}_size", members)
+
+
+def map_row(name: str, members: set[str]) -> str:
+    values = f"(void **){name}.values" if "values" in members else "0"
+    return (f'\t{{ "{name}", &{name}, {number(name, "type", members)}, {size(name, "key", members)}, '
+            f'{size(name, "value", members)}, {number(name, "max_entries", members)}, {values} }},')
+
+
+def main() -> None:
+    source, text = usage.words(__doc__, 1, 1)[0], sys.stdin.read()
+    plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
+    ops = OPS.findall(plain)
+    if len(ops) != 1:
+        sys.exit(f"{source}: a scheduler has one table of operations (SCX_OPS_DEFINE); here are {len(ops)}"
+                 + ("" if ops else ": is it the user half?"))
+    print(f'#include "{source}"\n\nstatic const struct scx_map scx_map_list[] = {{')
+    for body, names in MAP.findall(plain):
+        members = {a or b for a, b, _ in MEMBER.findall(body)}
+        for name in re.findall(r"(\w+)\s*__attribute__", names):
+            print(map_row(name, members))
+    print("\t{ 0 }\n};\nstatic const struct scx_variable scx_constant_list[] = {")
+    for name in CONSTANT.findall(plain):
+        print(f'\t{{ "{name}", (void *)&{name}, sizeof({name}) }},')
+    print("\t{ 0 }\n};\nconst struct scx_program scx_program __attribute__((visibility(\"default\"))) = {\n"
+          f'\t"{source}", &{ops[0]}, scx_map_list, scx_constant_list\n}};')
+
+
+if __name__ == "__main__":
+    main()
