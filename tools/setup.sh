@@ -14,9 +14,11 @@
 #	--compare	also Debian's kernels 6.1, 6.12 and 7.2 in ${B:-build}/linux: make fidelity ARGS=--fresh
 #			boots the first two, make bench ARGS=--fresh all three; and in ${B:-build}/trixie the
 #			trace-cmd of Debian 13 with its libraries, a second judge of our traces
+#	--scx		also the schedulers for sched_ext that come with Linux 6.12 in ${B:-build}/scx/linux:
+#			make scx SRC=build/scx/linux/scx_simple.bpf.c compiles one
 #	--lacks USE	install nothing: print a sentence about what is missing for it, if anything is
 #
-# Usage: sh tools/setup.sh [--docs] [--test] [--all] [--for USE] [--compare] | --lacks USE
+# Usage: sh tools/setup.sh [--docs] [--test] [--all] [--for USE] [--compare] [--scx] | --lacks USE
 set -eu
 
 default=run,sim,unit
@@ -28,7 +30,7 @@ say() { echo "setup: $*" >&2; }
 fail() { say "$@"; exit 1; }
 usage() { sed -n 's/^# Usage: /usage: /p' "$0" >&2; exit 2; }
 
-uses='' compare='' lacks=''
+uses='' compare='' scx='' lacks=''
 while [ $# -gt 0 ]; do
 	case $1 in
 	--docs) uses=$uses,$default,$docs ;;
@@ -41,7 +43,8 @@ while [ $# -gt 0 ]; do
 		shift
 		;;
 	--compare) compare=yes ;;
-	--help) sed -n '3,22s/^# \{0,1\}//p' "$0"; exit ;;
+	--scx) scx=yes ;;
+	--help) sed -n '3,21s/^# \{0,1\}//p' "$0"; exit ;;
 	*) usage ;;
 	esac
 	shift
@@ -274,6 +277,18 @@ fetch_trace_cmd() {
 		"$work"/root/usr/lib/x86_64-linux-gnu/lib*.so.* "$work/root/usr/lib/x86_64-linux-gnu/traceevent" "$into"
 }
 
+fetch_scx() {
+	into=${B:-build}/scx/linux
+	say "fetching the schedulers for sched_ext of Linux 6.12 into $into"
+	use_suite debian trixie || return 1
+	rm -rf "$work/root" "$into"
+	unpack linux-source-6.12 || return 1
+	mkdir -p "$into"
+	tar xJf "$work/root/usr/src/linux-source-6.12.tar.xz" -C "$into" --strip-components=3 --wildcards \
+		'*/tools/sched_ext/*.bpf.c' '*/tools/sched_ext/*.h' || return 1
+	rm -rf "$into/include" "$work/root"
+}
+
 # --- the packages ---------------------------------------------------------------------
 
 # The names of Debian's packages on another system, "-" being none of its own; then those for which none is known.
@@ -365,6 +380,9 @@ if [ -n "$compare" ]; then
 	fetch_kernel_72 ||
 		say "no kernel 7.2: Debian's sid and forky have none any more, or another form of package. All else" \
 			"works; make bench ARGS=--fresh keeps the older figures of 7.2."
+fi
+if [ -n "$scx" ]; then
+	fetch_scx || fail "could not fetch Linux 6.12's schedulers: that needs apt and deb.debian.org."
 fi
 say "everything is there for $(echo "$uses" | sed 's/^,//; s/,$//; s/,/, /g'): $(gcc --version 2>&1 | sed 1q)." \
 	"Next: make run."

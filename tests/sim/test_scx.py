@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Programs written for sched_ext as schedulers of the simulator: make scx, schedsim --scx (docs/scx.md)."""
+
+import filecmp
+import functools
+import os
+import re
+import subprocess
+
+import pytest
+
+from tests.conftest import BUILD, ROOT
+
+MIXED = ["--cpus", "4", "--time", "4s", "hogs:n=6", "bursts:n=2,run=2ms,sleep=10ms"]
+NICE = ["--time", "20s", "hogs:n=1", "hogs:n=1,nice=5", "hogs:n=1,nice=10"]
+NICE_TWICE = ["--time", "20s", "hogs:n=2", "hogs:n=1,nice=5", "hogs:n=1,nice=10"]
+
+
+def make_scx(source):
+    """The status and output of make scx, and the object."""
+    done = subprocess.run(["make", "-s", "scx", f"SRC={source}"], cwd=ROOT, capture_output=True, text=True,
+                          env={**os.environ, "B": BUILD}, check=False)
+    name = os.path.basename(source).removesuffix(".bpf.c")
+    return done.returncode, done.stdout + done.stderr, f"{BUILD}/scx/{name}.so"
+
+
+@functools.lru_cache(maxsize=None)
+def load(source):
+    status, text, path = make_scx(source)
+    assert not status, text
+    return path
+
+
+def loaded(name):
+    return load(f"examples/scx/{name}.bpf.c")
+
+
+def matches(pattern, text):
+    return re.search(pattern, text, re.DOTALL)
+
+
+def shares(result, *rows):
+    return [round(result.share(*row), 1) for row in rows]
+
+
+def test_in_order_of_arrival_everybody_gets_the_same(sim):
+    by_nice = sim("--check", "--scx", loaded("fifo"), *NICE)
+    assert shares(by_nice, ("hog", 0), ("hog", 5), ("hog", 10)) == [33.4, 33.3, 33.3]
+
+
+def test_in_order_of_vtime_shares_are_those_of_weights_if_somebody_is_between(sim):
+    """The weights say 41.1, 41.1, 13.4, 4.4. One hog of each cannot follow itself, so that the first gets a half."""
+    twice, once = (sim("--check", "--scx", loaded("vtime"), *words) for words in (NICE_TWICE, NICE))
+    assert shares(twice, ("hog", 0), ("hog", 5), ("hog", 10)) == [82.0, 13.5, 4.5]
+    assert shares(once, ("hog", 0), ("hog", 5), ("hog", 10)) == [50.0, 37.5, 12.5]
+
+
+@pytest.mark.parametrize("name, hogs", [("fifo", 96.05), ("vtime", 95.47), ("central", 95.5), ("llc", 95.5)])
+def test_all_cpus_are_used_and_every_invariant_holds(sim, name, hogs):
+    mixed = sim("--check", "--scx", loaded(name), *MIXED)
+    assert mixed.result()["sched"] == f"scx:{name}"
+    assert 4 * 100 - mixed.share("hog") - mixed.share("burst") < 1
+    assert mixed.share("hog") / 4 == pytest.approx(hogs, abs=1)
+
+
+def test_constants_are_set_by_name(sim):
+    short = sim("--scx", loaded("fifo") + ",slice_ns=4000000", "--time", "1s", "hogs:n=2")
+    assert short.row("hog")["runs"] == 250
+
+
+def test_two_runs_are_the_same_to_the_byte(sim, tmp_path):
+    for n in "12":
+        sim("--scx", loaded("central"), "--trace", f"{tmp_path}/{n}.dat", *MIXED, "pingpong", "forks")
+    assert filecmp.cmp(tmp_path / "1.dat", tmp_path / "2.dat", shallow=False)
+    assert (tmp_path / "1.dat").stat().st_size > 100_000
+
+
+def test_a_scheduler_that_loses_a_task_is_thrown_out_and_nobody_is_lost(sim):
+    run = sim("--check", "--scx", loaded("stall"), "--time", "10s", "hogs:n=3")
+    assert 'at 4.000 s sched_ext: BPF scheduler "stall" disabled (runnable task stall)' in run.err
+    assert "stall: hog[1] failed to run for 2.060s" in run.err
+    assert run.row("hog")["wait_ns"]["max"] < 2_100_000_000
+    assert run.share("hog") == pytest.approx(100)
+
+
+BROKEN = """#include <scx/common.bpf.h>
+const volatile u32 rule;
+void BPF_STRUCT_OPS(broken_enqueue, struct task_struct *p, u64 enq_flags)
+{
+%s
+}
+SCX_OPS_DEFINE(broken_ops, .enqueue = (void *)broken_enqueue, .flags = %s, .name = "broken");
+"""
+RULES = [
+    ("scx_bpf_dsq_insert(p, 7, 0, 0);", "runtime error.*non-existent DSQ 0x7"),
+    ("scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, 0, 0); scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, 0, 0);", "inserted twice"),
+    ("scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL_ON | 9, 0, 0);", "invalid CPU 9 in a DSQ number"),
+    ("scx_bpf_dsq_insert_vtime(p, SCX_DSQ_LOCAL, 0, 0, 0);", "cannot use vtime ordering for built-in DSQs"),
+    ('scx_bpf_error("number %d", p->pid);', "scx_bpf_error.*number 3"),
+    ("scx_bpf_dsq_move_to_local(SCX_DSQ_GLOBAL, 0);", "move to the local DSQ outside dispatch"),
+    ('scx_bpf_exit(3, "enough");', "unregistered from BPF.*enough"),
+    ("scx_bpf_kick_cpu(-1, 0);", "invalid CPU -1"),
+    ("scx_bpf_reenqueue_local();", "reenqueue_local outside cpu_release"),
+]
+
+
+@pytest.fixture(name="broken", scope="module")
+def program_that_breaks_one_rule_of_its_choice(tmp_path_factory):
+    source = tmp_path_factory.mktemp("scx") / "broken.bpf.c"
+    source.write_text(BROKEN % ("\n".join(f"\tif (rule == {n}) {{ {body} }}" for n, (body, _) in enumerate(RULES)), 0))
+    return load(str(source))
+
+
+@pytest.mark.parametrize("rule", range(len(RULES)), ids=[why for _, why in RULES])
+def test_a_scheduler_that_breaks_a_rule_is_thrown_out_with_the_rule(sim, broken, rule):
+    run = sim("--check", "--scx", f"{broken},rule={rule}", "--cpus", "2", "--time", "1s", "hogs:n=3")
+    assert matches(RULES[rule][1], run.err), run.err
+    assert run.share("hog") == pytest.approx(200, abs=1)
+
+
+@pytest.mark.parametrize("text, why", [
+    (BROKEN % ("scx_bpf_unheard_of(p);", 0), "broken.bpf.c:5:.*scx_bpf_unheard_of"),
+    ("#include <scx/common.bpf.h>\n", "here are 0: is it the user half"),
+    (BROKEN % ("", 0) + 'SCX_OPS_DEFINE(more_ops, .name = "more");\n', "here are 2"),
+    (BROKEN % ("", "SCX_OPS_SWITCH_PARTIAL"), "broken needs SCX_OPS_SWITCH_PARTIAL, which is not there"),
+    ((BROKEN % ("", 0)).replace('.name = "broken"', ".cgroup_exit = (void *)broken_enqueue, .name = \"broken\""),
+     "broken needs operations for cgroups"),
+])
+def test_what_is_no_scheduler_or_wants_more_is_refused_in_a_sentence(tmp_path, text, why):
+    source = tmp_path / "broken.bpf.c"
+    source.write_text(text)
+    status, said, path = make_scx(source)
+    if not status:
+        done = subprocess.run([f"{BUILD}/schedsim", "--scx", path, "hogs"], capture_output=True, text=True, check=False)
+        status, said = done.returncode, done.stderr
+    assert status and matches(why, said), said
+
+
+@pytest.mark.parametrize("words, why", [
+    (["nowhere.so"], "nowhere.so"),
+    (["{fifo},turn=3"], "no constant (const volatile) is called turn"),
+    (["{fifo},slice_ns=soon"], "slice_ns=soon: not a number"),
+    (["{fifo}", "--sched", "all"], "of one run"),
+])
+def test_a_wrong_option_is_a_sentence(words, why):
+    words = [word.format(fifo=loaded("fifo")) for word in words]
+    done = subprocess.run([f"{BUILD}/schedsim", "--scx", *words, "hogs"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and why in done.stderr
+
+
+FOREIGN = f"{BUILD}/scx/linux"
+
+
+@pytest.mark.skipif(not os.path.exists(f"{FOREIGN}/scx_simple.bpf.c"), reason="sh tools/setup.sh --scx fetches them")
+@pytest.mark.parametrize("name, hogs", [("simple", 95.47), ("simple,fifo_sched=1", 96.05), ("qmap", 96.05),
+                                        ("central,nr_cpu_ids=4", 97.48)])
+def test_schedulers_of_linux_run_as_they_are(sim, name, hogs):
+    """The figures are those of a prototype whose shares under vtime were within 0.5 points of Linux 7.2's."""
+    name, comma, constants = name.partition(",")
+    mixed = sim("--check", "--scx", load(f"{FOREIGN}/scx_{name}.bpf.c") + comma + constants, *MIXED)
+    assert mixed.share("hog") / 4 == pytest.approx(hogs, abs=0.1)
