@@ -160,11 +160,11 @@ def test_groups_until_memory_is_out(guest):
 
 
 def shares_of_groups(guest, make, hogs, file):
-    """The share of one CPU that each group got in 1 s; hogs: group -> number of them; file: where members are."""
+    """The share of one CPU that each group got in 4 s; hogs: group -> number of them; file: where members are."""
     start = "".join(f"(echo 0 > {group}/{file}; exec hog -n {nr} -t 60s >/dev/null) &\n" for group, nr in hogs.items())
     report = "".join(f"cat $(sed 's,.*,/proc/&/schedstat,' {group}/{file}) | "
                      f"awk '{{s += $1}} END {{print \"got\", s}}'\n" for group in hogs)
-    console = guest(f"{make}\n{start}sleep 1\n{report}kill -9 $(pidof hog)\ntrue", cpus=1, icount=True)
+    console = guest(f"{make}\n{start}sleep 4\n{report}kill -9 $(pidof hog)\ntrue", cpus=1, icount=True)
     got = [float(ns) for ns in re.findall(r"^got ([\d.e+]+)", console, re.M)]
     assert len(got) == len(hogs)
     return [ns / sum(got) for ns in got]

@@ -40,6 +40,7 @@ ROWS = (
     ("kernel/mm/oom.c", "oom", ("mm_*",), ("limitcheck", "memcheck")),
     ("kernel/mm/vma.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/*", "", ("mm_*",), ("memcheck", "limitcheck")),
+    ("kernel/pseudo/pseudo.c", "cgroup", (), ("cgroupcheck",)),
     ("kernel/task/account.c", "account signal", (), ("limitcheck",)),
     ("kernel/task/delivery.c", "signal", (), (SIGNALS,)),
     ("kernel/task/signal.c", "signal", (), (SIGNALS,)),
