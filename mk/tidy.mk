@@ -16,7 +16,7 @@ types: ## type-check the Python of tools/ and tests/model/ (mypy)
 generated: ## rewrite the pages that are made from the .def files: a second, and nothing is built
 	$(Q)$(PYTHON_TOOL) tools/scripts/gendocs.py
 
-docs: image sim generated ## rewrite these, and what the sessions in all pages print: six minutes
+docs: image sim $(B)/unit/hosted generated ## rewrite these, and what the sessions in all pages print: six minutes
 	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/docblocks.py
 
 hooks: ## let git check each commit and its message before it is made
