@@ -117,7 +117,7 @@ struct ext_ops {
 	s32 (*init)(struct ext_call *);
 	void (*exit)(struct ext_call *, const struct ext_exit *);
 
-	/* Of the host, never NULL: memory for @t's part, zeroed, from here to detach. */
+	/* The memory for @t's part, zeroed, from the host; it lasts to detach. Never NULL. */
 	struct ext_seen *(*attach)(struct ext_call *, struct task *t);
 	void (*detach)(struct ext_call *, struct task *t);
 };

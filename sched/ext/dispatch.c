@@ -130,6 +130,23 @@ static void check_target(struct ext_rq *er, const struct task *t, struct target 
 	target->q = &er->x->global;
 }
 
+/*
+ * True if @t is in a queue that is not local now: @id's, or the global one if @id is no place for
+ * it. Else it is to go to @target's local queue.
+ */
+static bool goes_to_queue(struct ext_rq *er, struct task *t, u64 id, u64 flags,
+			  struct target *target)
+{
+	struct ext_dsq *global = &er->x->global;
+
+	if (!find_target(er, id, target))
+		target->q = global;
+	check_target(er, t, target);
+	if (target->q)
+		ext_dsq_in(er, target->q, t, target->q == global ? 0 : flags);
+	return target->q;
+}
+
 bool ext_consume(struct ext_rq *er, struct ext_dsq *q)
 {
 	struct rq *rq = er->rq;
@@ -179,13 +196,8 @@ static void finish(struct ext_rq *er, const struct ext_slot *slot)
 	debug_assert_locked(er->rq);
 	if (t->class->rank != CLASS_ext || !claim(slot))
 		return;
-	if (!find_target(er, slot->dsq, &target))
-		target.q = &er->x->global;
-	check_target(er, t, &target);
-	if (target.q) {
-		ext_dsq_in(er, target.q, t, target.q == &er->x->global ? 0 : slot->flags);
+	if (goes_to_queue(er, t, slot->dsq, slot->flags, &target))
 		return;
-	}
 	/* Claimed, it is in no queue; as one that is held it gets to its runqueue's lock. */
 	ext_part(t)->holding = (u16)(er->rq->cpu + 1);
 	WRITE_ONCE(er->held, t);
@@ -258,12 +270,18 @@ static void insert(struct ext_call *c, struct task *t, u64 dsq, u64 flags)
 			  "enqueue or dispatch");
 }
 
+/* 0 leaves @t what it has, and at least something. */
+static void set_slice(struct task *t, u64 slice)
+{
+	if (slice || !ext_part(t)->seen->slice)
+		ext_part(t)->seen->slice = slice ?: 1;
+}
+
 void ext_insert(struct ext_call *c, struct task *t, u64 dsq, u64 slice, u64 flags)
 {
 	if (!is_ours(c, t))
 		return;
-	if (slice || !ext_part(t)->seen->slice)
-		ext_part(t)->seen->slice = slice ?: 1;
+	set_slice(t, slice);
 	insert(c, t, dsq, flags);
 }
 
@@ -275,8 +293,7 @@ void ext_insert_vtime(struct ext_call *c, struct task *t, u64 dsq, u64 slice, u6
 		ext_fault(c->x, c->er, "cannot use vtime ordering for built-in DSQs");
 		return;
 	}
-	if (slice || !ext_part(t)->seen->slice)
-		ext_part(t)->seen->slice = slice ?: 1;
+	set_slice(t, slice);
 	ext_part(t)->seen->vtime = vtime;
 	insert(c, t, dsq, flags | EXT_ENQ_PRIQ);
 }
@@ -356,21 +373,14 @@ void ext_direct(struct ext_rq *er, struct task *t, u64 flags)
 	debug_assert_locked(er->rq);
 	flags |= e->direct_flags;
 	e->at.direct = false;
-	if (!find_target(er, id, &target))
-		target.q = &er->x->global;
-	check_target(er, t, &target);
-	if (target.q) {
-		ext_dsq_in(er, target.q, t, target.q == &er->x->global ? 0 : flags);
+	if (goes_to_queue(er, t, id, flags, &target))
 		return;
-	}
 	if (target.cpu == er->rq->cpu) {
 		ext_local_in(er, t, flags);
 		return;
 	}
 	/* Another CPU's needs that one's lock, too: soon, on this runqueue's CPU. */
-	e->op = OP_NONE;
-	e->sticky = (u16)(target.cpu + 1);
-	e->direct_flags = flags;
+	send(er, t, target.cpu, flags);
 	e->at.deferred = true;
 	list_add_tail(&er->deferred, &e->at.list);
 	poke(er->rq);

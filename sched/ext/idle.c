@@ -10,6 +10,14 @@
 
 /* --- masks ---------------------------------------------------------------- */
 
+static void core_is_busy(struct ext *x, const struct cpumask *core)
+{
+	u32 sibling;
+
+	for_each_cpu(sibling, core)
+		cpumask_clear_atomic(&x->cores, sibling);
+}
+
 void ext_idles(struct ext_rq *er, bool idle, bool change)
 {
 	struct ext *x = er->x;
@@ -24,8 +32,7 @@ void ext_idles(struct ext_rq *er, bool idle, bool change)
 		return;
 	if (!idle) {
 		cpumask_clear_atomic(&x->idle, cpu);
-		for_each_cpu(sibling, core)
-			cpumask_clear_atomic(&x->cores, sibling);
+		core_is_busy(x, core);
 		return;
 	}
 	cpumask_set_atomic(&x->idle, cpu);
@@ -38,11 +45,9 @@ static bool take(struct ext *x, u32 cpu)
 {
 	const struct cpumask *core = &cpu_rq(x->s, cpu)->core->cpus;
 	u64 bit = BIT(cpu % 64);
-	u32 sibling;
 
 	if (cpumask_intersects(core, &x->cores))
-		for_each_cpu(sibling, core)
-			cpumask_clear_atomic(&x->cores, sibling);
+		core_is_busy(x, core);
 	return __atomic_fetch_and(&x->idle.bits[cpu / 64], ~bit, __ATOMIC_ACQ_REL) & bit;
 }
 

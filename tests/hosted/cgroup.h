@@ -94,6 +94,6 @@ void cgroup_model_create(void *model, unsigned nr_threads);
 enum model_says cgroup_model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
 				     struct answer *a);
 
-/* Of the scheduler's group that a task is in, not the root (group.c). */
+/* The name of the group of the scheduler that a task is in, not the root (group.c). */
 struct task_group;
 const char *hosted_group_name(const struct task_group *tg);

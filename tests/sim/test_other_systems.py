@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import ROOT
 
 MUSL = "/usr/include/x86_64-linux-musl"
-# What musl's header has and macOS's has not.
+# Musl's header has MADV_HUGEPAGE and macOS's has not.
 OVERLAY = """#pragma push_macro("MADV_HUGEPAGE")
 #undef MADV_HUGEPAGE
 #include_next <sys/mman.h>
