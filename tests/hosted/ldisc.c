@@ -3,8 +3,8 @@
  * The terminal: its line discipline, readers and settings (kernel/tty/ldisc.c and tty.c). The model
  * is a queue of bytes, some of which end a line, and the line of the screen that the cursor is in.
  *
- * It is lenient in one thing. Time goes by in calls of the program, and whether an inter-byte time
- * had begun before it depends on when a reader looked: once time went by, a read may end early.
+ * It is lenient in one thing: once a call let time go by, a read may end early, because an
+ * inter-byte time may have begun when a reader looked.
  */
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
@@ -18,9 +18,8 @@
 
 enum { CELLS = 64, TCSETS = 0x5402, TCSETSF = 0x5404, TCFLSH = 0x540b, FIONREAD = 0x541b };
 
-#define STEP_NS 100000000ull /* VTIME is one such, or none */
-/* Three threads begin with VMIN 2 and VTIME. */
-enum { THREE = 3, VMIN_AND_VTIME = 5 };
+#define STEP_NS 100000000ull		/* VTIME is one such, or none */
+enum { THREE = 3, VMIN_AND_VTIME = 5 }; /* three threads begin with VMIN 2 and VTIME */
 
 /* The number of a call: which byte is typed; how many are pasted or read; which settings. */
 enum op {
@@ -266,13 +265,14 @@ static void do_call(struct file *f, const struct call *call, struct answer *a)
 
 static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
 {
-	struct file f = { .ops = &tty_ops, .private = object };
+	struct file f = { .ops = &tty_ops,
+			  .private = object,
+			  .flags = call->op == OP_TRY_READ ? O_NONBLOCK : 0 };
 	struct answer answer = { 0 };
 
 	(void)nr, (void)id;
 	current->proc = &proc;
 	user_memory_is(USER_PRESENT, 0);
-	f.flags = call->op == OP_TRY_READ ? O_NONBLOCK : 0;
 	do_call(&f, call, &answer);
 	return answer;
 }
@@ -389,18 +389,13 @@ static void erase_many(struct model *m, u32 left)
 		show_erased(m);
 }
 
-static bool is_letter(char c)
-{
-	return c == 'a' || c == 'b' || c == 'x';
-}
-
 static void erase_word(struct model *m)
 {
 	u32 left = m->nr;
 
-	while (left > m->nr_cut && !is_letter(m->byte[left - 1]))
+	while (left > m->nr_cut && !memchr("abx", m->byte[left - 1], 3))
 		left--;
-	while (left > m->nr_cut && is_letter(m->byte[left - 1]))
+	while (left > m->nr_cut && memchr("abx", m->byte[left - 1], 3))
 		left--;
 	erase_many(m, left);
 }
@@ -597,4 +592,7 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return waits ? MUST_SLEEP : ENDS;
 }
 
-DEFINE_OBJECT(ldisc);
+/* ^S stops output, and threads that write or poll wait for ^Q. */
+static const char *const known[] = { "type:13 write:0 / wait_out:0 / type:14", NULL };
+
+DEFINE_OBJECT(ldisc, .known = known);

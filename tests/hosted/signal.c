@@ -484,7 +484,7 @@ static enum model_says model_deliver(struct model *m, unsigned nr, unsigned id,
 	/* A thread that has taken SIGTSTP finds out where its group is before it stops others. */
 	if (m->nr_threads > 1)
 		set &= ~(m->of_process.set & SIGMASK(SIGTSTP));
-	if (m->stops && a->value == -ERESTARTSYS)
+	if (m->stops && !m->code && a->value == -ERESTARTSYS)
 		return MAY_SLEEP;
 	a->value = 0;
 	a->digest = 0;
@@ -564,6 +564,7 @@ static const struct call last_call = { .op = OP_MASK, .n = EVERYTHING };
 static const char *const known[] = {
 	"wait:3 / wait:2 / kill:2 kill:0", /* two signals for a thread that takes one */
 	"mask:0 / wait:1 / kill:0",	   /* a signal for a thread that then blocks it */
+	"kill:8 deliver:0 / kill:9",	   /* a process that is stopped is killed */
 	NULL
 };
 

@@ -375,6 +375,33 @@ static void a_new_limit_pays_for_what_is_not_charged_yet(void **state)
 	machine_free(m);
 }
 
+/* The pool is full by the new quota; before the queue of CPU 1 begins anew, a tick comes there. */
+static void tick_of_cpu_1(struct machine *m)
+{
+	m->now += MS;
+	sched_tick(m->s, 1);
+}
+
+/* A slice that a CPU fetched of a new quota before its queue begins anew is in the pool again. */
+static void a_slice_fetched_in_between_is_not_lost(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct task_group *tg = new_group(m, NULL);
+	struct task *hog = member_asleep_on(m, tg, 1);
+
+	(void)state;
+	begin(m, tg, 50);
+	assert_int_equal(limit(m, tg, 5, 50, 0), 0);
+	wake(m, hog, 1);
+	run_ticks(m, 4);
+	assert_int_equal(tg->bandwidth.runtime_ns, 0);
+	m->on_unlocked = tick_of_cpu_1;
+	assert_int_equal(limit(m, tg, 12, 50, 0), 0);
+	assert_null(m->on_unlocked);
+	assert_int_equal(tg->bandwidth.runtime_ns, 12 * MS);
+	machine_free(m);
+}
+
 /* Its last member leaves a throttled group, which ends: its CPU has forgotten it, and can leave. */
 static void a_group_that_ends_throttled_leaves_nothing(void **state)
 {
@@ -514,6 +541,7 @@ int main(void)
 		cmocka_unit_test(a_full_pool_stays_full_for_years),
 		cmocka_unit_test(nothing_is_told_while_the_events_are_off),
 		cmocka_unit_test(a_new_limit_pays_for_what_is_not_charged_yet),
+		cmocka_unit_test(a_slice_fetched_in_between_is_not_lost),
 		cmocka_unit_test(only_a_giver_says_when_slack_is_shared_out),
 		cmocka_unit_test(a_group_that_ends_throttled_leaves_nothing),
 	};
