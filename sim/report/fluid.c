@@ -9,7 +9,7 @@
 #define ONE_CPU (1ull << 32)
 #define HALF_NS (1ull << (SERVICE_SHIFT - 1))
 static const u64 idle_weight = 3; /* of SCHED_IDLE, as in sched/fair/core/weight.c */
-#define FAIR (~BIT(WEIGHT_RT))	  /* the fair tasks in a group's present */
+#define FAIR (BIT(WEIGHT_RT) - 1) /* the fair tasks in a group's present */
 
 /* --- shares ----------------------------------------------------------------------------------- */
 
@@ -104,18 +104,25 @@ static void divide(const struct fluid *fluid, struct fluid_group *g)
 			c->granted = part(&left, c->weight);
 }
 
+/* Gives each task of weight @w at most @rate. Returns what is left of @cpus, in 2^-32 CPUs. */
+static u64 serve_first(struct fluid_group *root, u32 w, u64 rate, u64 cpus)
+{
+	if (!root->nr[w])
+		return cpus;
+	root->rate[w] = min(rate, cpus / root->nr[w]);
+	return cpus - root->nr[w] * root->rate[w];
+}
+
 static void set_rates(const struct fluid *fluid, struct fluid_server *f)
 {
 	struct fluid_group *root = f->groups[0];
-	u64 cpus = f->nr_cpus;
+	u64 left = f->nr_cpus * ONE_CPU;
 
-	f->stale = false;
-	if (root->nr[WEIGHT_RT]) {
-		root->rate[WEIGHT_RT] = min(ONE_CPU, cpus * ONE_CPU / root->nr[WEIGHT_RT]);
-		cpus -= min(cpus, (u64)root->nr[WEIGHT_RT]);
-	}
+	for (u32 w = WEIGHT_DL; w < NR_WEIGHTS; w++)
+		left = serve_first(root, w, fluid->weight[w], left);
+	root->granted = serve_first(root, WEIGHT_RT, ONE_CPU, left);
 	set_demands(f);
-	root->granted = cpus * ONE_CPU;
+	f->stale = false;
 	for (u32 i = 0; i < f->nr_groups; i++)
 		divide(fluid, f->groups[i]);
 }
@@ -143,8 +150,26 @@ static void catch_up(const struct fluid *fluid, struct fluid_server *f, u64 now)
 
 /* --- who is served ---------------------------------------------------------------------------- */
 
-static u32 weight_of(const struct task *t)
+/* The number of the bandwidth of @t, or WEIGHT_RT if too many others have occurred. */
+static u32 bandwidth_of(struct fluid *fluid, const struct task *t)
 {
+	struct sched_attr_req attr;
+	u64 bandwidth, w = WEIGHT_DL;
+
+	sched_get_attr(t, &attr);
+	bandwidth = (u64)((unsigned __int128)attr.runtime_ns * ONE_CPU / attr.period_ns) | 1;
+	while (w < NR_WEIGHTS && fluid->weight[w] && fluid->weight[w] != bandwidth)
+		w++;
+	if (w == NR_WEIGHTS)
+		return WEIGHT_RT;
+	fluid->weight[w] = bandwidth;
+	return (u32)w;
+}
+
+static u32 weight_of(struct fluid *fluid, const struct task *t)
+{
+	if (t->policy == SCHED_DEADLINE && fluid->workload)
+		return bandwidth_of(fluid, t);
 	if (!task_is_fair_policy(t->policy))
 		return WEIGHT_RT;
 	return t->policy == SCHED_IDLE ? WEIGHT_IDLE : (u32)(t->static_prio - 100);
@@ -217,10 +242,10 @@ void fluid_join(struct fluid *fluid, struct sim_task *t)
 	struct fluid_group *g;
 
 	t->server = fluid->server_of_cpu[cpumask_first(&t->task.allowed)];
-	t->weight = (u8)weight_of(&t->task);
+	t->weight = (u8)weight_of(fluid, &t->task);
 	f = &fluid->servers[t->server];
 	catch_up(fluid, f, sim->now);
-	g = t->member_of = group_on(sim, f, t->weight == WEIGHT_RT ? 0 : t->group);
+	g = t->member_of = group_on(sim, f, t->weight >= WEIGHT_RT ? 0 : t->group);
 	g->nr[t->weight]++;
 	g->present |= BIT(t->weight);
 	t->service_start = g->service[t->weight];
@@ -463,18 +488,9 @@ bool fluid_run(struct fluid *fluid, u64 until)
 
 /* --- setting up ------------------------------------------------------------------------------- */
 
-static void set_weights(struct fluid *fluid)
-{
-	for (u32 w = 0; w < WEIGHT_IDLE; w++)
-		fluid->weight[w] = sched_nice_weight((int)w - 20);
-	fluid->weight[WEIGHT_IDLE] = idle_weight;
-}
-
 static u32 root_of(const u32 *parent, u32 cpu)
 {
-	while (parent[cpu] != cpu)
-		cpu = parent[cpu];
-	return cpu;
+	return parent[cpu] == cpu ? cpu : root_of(parent, parent[cpu]);
 }
 
 /* Joins all CPUs of @mask. */
@@ -552,7 +568,9 @@ struct fluid *fluid_new(struct sim *sim, const struct workload *w)
 
 	fluid->sim = sim;
 	list_init(&fluid->changed);
-	set_weights(fluid);
+	for (u32 i = 0; i < WEIGHT_IDLE; i++)
+		fluid->weight[i] = sched_nice_weight((int)i - 20);
+	fluid->weight[WEIGHT_IDLE] = idle_weight;
 	make_servers(sim, fluid, w);
 	return fluid;
 }

@@ -7,7 +7,8 @@
  * weight tells what any of them got, however many there are. Two CPUs belong to different servers
  * if no task of the workload may choose between them. Affinities that overlap make one server of
  * all their CPUs, which then ignores them; so does a group whose tasks may run on several servers.
- * Real-time tasks go first and get a CPU each.
+ * Real-time tasks go first and get a CPU each. So do deadline tasks beside a scheduler; instead of
+ * one they get at most their bandwidth, the runtime's part of the period, spread evenly.
  *
  * A group is served like one task, by its shares, and serves its tasks and the groups below in the
  * same way. It gets at most its quota's part of its period, spread evenly.
@@ -22,7 +23,8 @@
 
 #define WEIGHT_IDLE   40u /* SCHED_IDLE; 0..39 are the nice values from -20 */
 #define WEIGHT_RT     41u
-#define NR_WEIGHTS    42
+#define WEIGHT_DL     42u /* SCHED_DEADLINE, and a number for each other bandwidth that occurs */
+#define NR_WEIGHTS    64
 #define SERVICE_SHIFT 16 /* service is counted in 2^-16 ns */
 
 /* The members of one group, or the tasks in no group, on one server. */
@@ -61,7 +63,7 @@ struct fluid {
 	struct sim *sim;
 	struct sim_server server;  /* used by fluid_serve() */
 	struct workload *workload; /* likewise */
-	u64 weight[NR_WEIGHTS];
+	u64 weight[NR_WEIGHTS]; /* from WEIGHT_DL on: a bandwidth in 2^-32 CPUs, 0: none */
 	struct fluid_server *servers;
 	u32 nr_servers;
 	u32 *server_of_cpu;

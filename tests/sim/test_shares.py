@@ -108,3 +108,12 @@ def test_side_by_side_covers_every_policy(sim):
     assert heading
     for sched in policies():
         assert run.share("hog", sched=sched) == 100
+
+
+def test_the_ideal_of_a_deadline_task_is_its_bandwidth(sim):
+    """Two budgets of 40 % and 20 % on one CPU leave 40 % to the others, though all want everything."""
+    run = sim("--time 1s hogs:n=1,policy=deadline,runtime=4ms,deadline=10ms,period=10ms "
+              "hogs:n=1,policy=deadline,runtime=4ms,deadline=20ms,period=20ms hogs:n=2")
+    ideals = [task["ideal_ns"] / SEC for task in run.result()["tasks"]]
+    assert ideals == pytest.approx([0.4, 0.2, 0.4], abs=1e-6)
+    assert [task["cpu_ns"] / SEC for task in run.result()["tasks"]] == pytest.approx(ideals, abs=0.005)
