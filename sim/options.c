@@ -43,6 +43,7 @@ enum {
 	OPT_EXPLAIN_CPU,
 	OPT_CHECK,
 	OPT_STRICT,
+	OPT_NARROW,
 	OPT_BENCH,
 	OPT_HELP,
 	OPT_COST, /* and the numbers that follow */
@@ -103,6 +104,7 @@ static const struct option plain_options[] = {
 	{ "explain-cpu", required_argument, NULL, OPT_EXPLAIN_CPU },
 	{ "check", no_argument, NULL, OPT_CHECK },
 	{ "strict", no_argument, NULL, OPT_STRICT },
+	{ "narrow", no_argument, NULL, OPT_NARROW },
 	{ "bench", no_argument, NULL, OPT_BENCH },
 	{ "help", no_argument, NULL, OPT_HELP },
 };
@@ -140,6 +142,17 @@ static void print_costs_and_status(void)
 		printf("  --%-17s %s\n", cost_options[i].name, cost_options[i].help);
 	puts("\nStatus 0: done. 1: the scheduler broke an invariant or hangs. 2: bad input; "
 	     "nothing was simulated.");
+}
+
+static void print_exploration(void)
+{
+	printf("instead of workloads (docs/exploration.md):\n"
+	       "  --ops N             N random operations under each policy, from --seed on\n"
+	       "  --exhaustive N      every sequence of N operations on a small machine, N <= %u\n"
+	       "  --replay TEXT       what one printed; --no-oracle, --without OPERATION,...\n"
+	       "costs, ns, 0 unless given:\n",
+	       EXHAUSTIVE_MAX);
+	print_costs_and_status();
 }
 
 static void print_help(void)
@@ -184,6 +197,7 @@ static void print_help(void)
 	       "  --check             check all invariants after every event\n"
 	       "  --strict            refuse rt-app files that need mending\n"
 	       "output:\n"
+	       "  --narrow            lines of at most 80 columns: for paper and small windows\n"
 	       "  --json FILE         the results as JSON\n"
 	       "  --trace FILE        the scheduler's events as trace.dat, for trace-cmd report\n"
 	       "  --averages          ... with load averages, each time they are computed\n"
@@ -192,14 +206,8 @@ static void print_help(void)
 	       "                      FILE.dat: a trace with all events, FILE.bin: their bytes\n"
 	       "  --explain T         print the first decision at time T or later, and stop\n"
 	       "  --explain-cpu N     ... on this CPU\n"
-	       "  --bench             only count operations, and what they cost the host\n"
-	       "instead of workloads (docs/exploration.md):\n"
-	       "  --ops N             N random operations under each policy, from --seed on\n"
-	       "  --exhaustive N      every sequence of N operations on a small machine, N <= %u\n"
-	       "  --replay TEXT       what one printed; --no-oracle, --without OPERATION,...\n"
-	       "costs, ns, 0 unless given:\n",
-	       EXHAUSTIVE_MAX);
-	print_costs_and_status();
+	       "  --bench             only count operations, and what they cost the host\n");
+	print_exploration();
 	exit(EXIT_OK);
 }
 
@@ -287,6 +295,25 @@ static void check_outputs(const struct options *o)
 					    outputs[j], outputs[i]);
 }
 
+/* The field of an option without a value, or NULL. */
+static bool *flag(struct options *o, int option)
+{
+	switch (option) {
+	case OPT_AVERAGES:
+		return &o->averages;
+	case OPT_CHECK:
+		return &o->check;
+	case OPT_STRICT:
+		return &o->strict;
+	case OPT_NARROW:
+		return &o->narrow;
+	case OPT_BENCH:
+		return &o->bench;
+	default:
+		return NULL;
+	}
+}
+
 static void take_run_option(struct options *o, int option, const char *text)
 {
 	switch (option) {
@@ -308,9 +335,6 @@ static void take_run_option(struct options *o, int option, const char *text)
 	case OPT_TRACE:
 		take_output(&o->trace, "trace", text);
 		break;
-	case OPT_AVERAGES:
-		o->averages = true;
-		break;
 	case OPT_SCHEDSTAT:
 		take_output(&o->schedstat, "schedstat", text);
 		break;
@@ -324,15 +348,6 @@ static void take_run_option(struct options *o, int option, const char *text)
 	case OPT_EXPLAIN_CPU:
 		o->explain_cpu = (s64)number("explain-cpu", text, 0, CPU_MAX - 1);
 		break;
-	case OPT_CHECK:
-		o->check = true;
-		break;
-	case OPT_STRICT:
-		o->strict = true;
-		break;
-	case OPT_BENCH:
-		o->bench = true;
-		break;
 	case OPT_EXPORT:
 		recipe_export(recipe_load("--export", text), stdout);
 		exit(EXIT_OK);
@@ -343,7 +358,9 @@ static void take_run_option(struct options *o, int option, const char *text)
 		print_help();
 		break;
 	default:
-		usage_error("schedsim --help lists the options");
+		if (!flag(o, option))
+			usage_error("schedsim --help lists the options");
+		*flag(o, option) = true;
 	}
 }
 
@@ -427,7 +444,7 @@ static int output_words(const char *word)
 		if (!strncmp(word, names[i], len) && (!word[len] || word[len] == '='))
 			return word[len] ? 1 : 2;
 	}
-	return 0;
+	return !strcmp(word, "--narrow");
 }
 
 /* The command line as a shell would read it again; without @outputs, only what makes the run. */

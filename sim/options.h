@@ -25,7 +25,7 @@ struct options {
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];
 	u32 nr_set, nr_features;
 	const char *json, *trace, *schedstat, *decisions;
-	bool check, bench, averages, strict;
+	bool check, bench, averages, strict, narrow;
 	bool explain;
 	u64 explain_at, swap_at;
 	s64 explain_cpu; /* -1: any */

@@ -24,7 +24,7 @@ struct decision_file {
 	struct sim_listener listener;
 	FILE *out;
 	const char *path;
-	u64 nr, nr_events;	   /* decisions; these and their rows */
+	u64 nr, nr_events;		/* decisions; these and their rows */
 	struct rows rows[NR_LISTS_MAX]; /* JSON: of the decisions that come next */
 };
 
@@ -83,15 +83,18 @@ static const struct {
 
 /* The rows that come before records of a kind, and the list that they are in a line. */
 #define LIST(row, record, name)                                                                    \
-	{ EVENT_ID_sched_decision_##row, EVENT_ID_sched_decision_##record, name }
+	{                                                                                          \
+		EVENT_ID_sched_decision_##row, EVENT_ID_sched_decision_##record, name              \
+	}
 static const struct row_list {
 	u16 row, record;
 	const char *name;
 } lists[] = {
-	LIST(candidate, pick, "candidates"), LIST(use, select, "uses"),
-	LIST(energy, select, "energies"), LIST(cpu, select, "cpus"),
+	LIST(candidate, pick, "candidates"),  LIST(use, select, "uses"),
+	LIST(energy, select, "energies"),     LIST(cpu, select, "cpus"),
 	LIST(runqueue, balance, "runqueues"), LIST(part, balance, "parts"),
-	LIST(movable, balance, "tasks"), LIST(task, class, "tasks"), LIST(level, class, "cpus"),
+	LIST(movable, balance, "tasks"),      LIST(task, class, "tasks"),
+	LIST(level, class, "cpus"),
 };
 STATIC_ASSERT(ARRAY_SIZE(lists) <= NR_LISTS_MAX, "each list has a place");
 

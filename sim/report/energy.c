@@ -6,8 +6,6 @@
 #include "sim/engine/util.h"
 #include "sim/report/energy.h"
 
-#define KIND_WIDTH 24
-
 struct sched_freq_stat *energy_collect(struct sim *sim, const struct machine_desc *machine)
 {
 	struct sched_freq_stat *stats;
@@ -105,8 +103,10 @@ static void print_domain(const struct report *r, const struct sched_freq_stat *s
 
 	snprintf(name, sizeof(name), "%u: %u %s from CPU %u", d, sum.nr_cpus, sum.type->name,
 		 sum.first);
-	fprintf(r->out, "%-*s %12s %9llu %8.2f %12.3f %12.3f ", KIND_WIDTH, name, stat->governor,
-		(unsigned long long)stat->nr_transitions,
+	fprintf(r->out,
+		r->options->narrow ? "%-20s %11s %7llu %7.2f %13.3f %12.3f\n  busy at MHz:%%"
+				   : "%-24s %12s %9llu %8.2f %12.3f %12.3f ",
+		name, stat->governor, (unsigned long long)stat->nr_transitions,
 		percent(sum.total_busy_ns, r->duration * sum.nr_cpus), units(sum.cpu_energy),
 		units(sum.domain_energy));
 	for (u32 i = 0; i < sum.type->nr_opps; i++)
@@ -164,12 +164,14 @@ void energy_text(const struct report *r, const struct result *result)
 {
 	const struct opp_table *opp = r->machine->opp;
 
-	fprintf(r->out, "\n%-*s %12s %9s %8s %12s %12s  %s\n", KIND_WIDTH,
+	fprintf(r->out,
+		r->options->narrow ? "\n%-20s %11s %7s %7s %13s %12s\n"
+				   : "\n%-24s %12s %9s %8s %12s %12s  busy at MHz:%%\n",
 		r->nr_results > 1 ? result->sched : "frequency domain", "governor", "changes",
-		"busy %", "energy, CPUs", "shared", "busy at MHz:%");
+		"busy %", "energy, CPUs", "shared");
 	for (u32 d = 0; d < opp->nr_domains; d++)
 		print_domain(r, result->freq, d);
-	fprintf(r->out, "%-*s %12s %9s %8s %12.3f\n", KIND_WIDTH, "energy, all", "", "", "",
+	fprintf(r->out, "%-*s %12.3f\n", r->options->narrow ? 48 : 56, "energy, all",
 		units(energy_total(r, result->freq)));
 	print_shares(r, result);
 }

@@ -114,8 +114,8 @@ static void say_why(const struct explanation *ex, const struct sim_cpu *c,
 		return;
 	}
 	printf("\npicked: %s-%d, because %s.\n", t->comm, t->pid,
-	       next == &c->idle ? decision_rule_text(RULE_nobody) :
-				  class_rule_text(ex->class_rule));
+	       next == &c->idle ? decision_rule_text(RULE_nobody)
+				: class_rule_text(ex->class_rule));
 }
 
 /* --- the decision ----------------------------------------------------------------------------- */

@@ -14,7 +14,7 @@
 
 static void put_run(const struct report *r, FILE *out)
 {
-	fprintf(out, "; %s; HZ %u; seed %llu; " MS_FMT " ms\n", r->machine->text, r->options->hz,
+	fprintf(out, "%s; HZ %u; seed %llu; " MS_FMT " ms\n", r->machine->text, r->options->hz,
 		(unsigned long long)r->options->seed, MS_ARGS(r->duration));
 }
 
@@ -24,7 +24,7 @@ char *report_about(const struct report *r, const char *policy)
 	size_t size;
 	FILE *out = open_memstream(&text, &size);
 
-	fprintf(out, "schedsim " COMMIT ": %s", policy);
+	fprintf(out, "schedsim " COMMIT ": %s; ", policy);
 	put_run(r, out);
 	fprintf(out, "command: %s", r->options->run_command);
 	fclose(out);
@@ -38,15 +38,16 @@ void report_header(const struct report *r)
 	fprintf(r->out, "schedsim " COMMIT ": ");
 	for (u32 i = 0; i < r->nr_results; i++)
 		fprintf(r->out, "%s%s", i ? " " : "", r->results[i].sched);
+	fputs(r->options->narrow ? "\n" : "; ", r->out);
 	put_run(r, r->out);
 	fprintf(r->out,
-		"costs in ns: switch %llu, tick %llu, timer %llu, wake %llu, ipi %llu, migration "
-		"%llu, "
-		"cold %llu, mem %llu per KiB\n",
+		"costs in ns: switch %llu, tick %llu, timer %llu, wake %llu, ipi %llu,%s"
+		"migration %llu, cold %llu, mem %llu per KiB\n",
 		(unsigned long long)c->switch_ns, (unsigned long long)c->tick_ns,
 		(unsigned long long)c->timer_ns, (unsigned long long)c->wake_ns,
-		(unsigned long long)c->ipi_ns, (unsigned long long)c->migration_ns,
-		(unsigned long long)c->cold_ns, (unsigned long long)c->mem_ns_per_kib);
+		(unsigned long long)c->ipi_ns, r->options->narrow ? "\n  " : " ",
+		(unsigned long long)c->migration_ns, (unsigned long long)c->cold_ns,
+		(unsigned long long)c->mem_ns_per_kib);
 	if (r->machine->opp)
 		fprintf(r->out, "operating points: %s\n", r->machine->opp_name);
 	fprintf(r->out, "command: %s\n", r->options->command);
@@ -107,23 +108,23 @@ enum column {
 
 static const struct {
 	const char *head, *name;
-	int width;
+	int width, narrow; /* narrow: with --narrow */
 } columns[NR_COLUMNS + 1] = {
-	[COL_TASKS] = { "tasks", "tasks", 7 },
-	[COL_SHARE] = { "share %", "share of the CPUs, %", 8 },
-	[COL_IDEAL] = { "ideal %", "ideal share, %", 8 },
-	[COL_MEAN] = { "wait ms", "wait, mean ms", 9 },
-	[COL_P50] = { "p50", "wait, p50 ms", 8 },
-	[COL_P99] = { "p99", "wait, p99 ms", 9 },
-	[COL_MAX] = { "max", "wait, max ms", 9 },
-	[COL_WAKE_P50] = { "wake p50", "wakeup, p50 ms", 9 },
-	[COL_WAKE_P99] = { "p99", "wakeup, p99 ms", 9 },
-	[COL_WAKE_MAX] = { "max", "wakeup, max ms", 9 },
-	[COL_RUNS] = { "runs", "runs", 9 },
-	[COL_MIGRATIONS] = { "migr", "migrations", 7 },
-	[COL_LAG_MIN] = { "lag ms", "lag, least ms", 9 },
-	[COL_LAG_MAX] = { "to", "lag, most ms", 9 },
-	[COL_ENERGY] = { NULL, "energy of its CPUs", 0 },
+	[COL_TASKS] = { "tasks", "tasks", 7, 5 },
+	[COL_SHARE] = { "share %", "share of the CPUs, %", 8, 7 },
+	[COL_IDEAL] = { "ideal %", "ideal share, %", 8, 7 },
+	[COL_MEAN] = { "wait ms", "wait, mean ms", 9, 8 },
+	[COL_P50] = { "p50", "wait, p50 ms", 8, 8 },
+	[COL_P99] = { "p99", "wait, p99 ms", 9, 8 },
+	[COL_MAX] = { "max", "wait, max ms", 9, 8 },
+	[COL_WAKE_P50] = { "wake p50", "wakeup, p50 ms", 9, 8 },
+	[COL_WAKE_P99] = { "wake p99", "wakeup, p99 ms", 9, 8 },
+	[COL_WAKE_MAX] = { "wake max", "wakeup, max ms", 9, 8 },
+	[COL_RUNS] = { "runs", "runs", 9, 6 },
+	[COL_MIGRATIONS] = { "migr", "migrations", 7, 5 },
+	[COL_LAG_MIN] = { "lag ms", "lag, least ms", 9, 8 },
+	[COL_LAG_MAX] = { "to", "lag, most ms", 9, 8 },
+	[COL_ENERGY] = { NULL, "energy of its CPUs", 0, 0 },
 };
 
 static const char *cell(const struct report *r, const struct result *result, u32 row_nr,
@@ -185,41 +186,63 @@ void report_kind(char *buf, size_t size, const struct workload *w, const struct 
 		snprintf(buf + strlen(buf), size - strlen(buf), " %s", w->groups[a->group].path);
 }
 
-#define KIND_WIDTH 24
-
-static void print_rows(const struct report *r)
+/* The number that stands for @wide in a line of at most 80 columns. */
+static int width(const struct report *r, int wide, int narrow)
 {
+	return r->options->narrow ? narrow : wide;
+}
+
+/* Prints the columns from @first up to @end, a row for each kind of task. */
+static void print_columns(const struct report *r, enum column first, enum column end)
+{
+	int kind_width = width(r, KIND_WIDTH, 21);
 	char kind[160], buf[64];
 
-	fprintf(r->out, "\n%-*s", KIND_WIDTH, "task");
-	for (enum column c = 0; c < NR_COLUMNS; c++)
-		fprintf(r->out, " %*s", columns[c].width, columns[c].head);
+	fprintf(r->out, "\n%-*s", kind_width, "task");
+	for (enum column c = first; c < end; c++)
+		fprintf(r->out, " %*s", width(r, columns[c].width, columns[c].narrow),
+			columns[c].head);
 	fputc('\n', r->out);
 	for (u32 row = 0; row < r->workload->nr_rows; row++) {
 		report_kind(kind, sizeof(kind), r->workload, workload_row(r->workload, row));
-		fprintf(r->out, "%-*s", KIND_WIDTH, kind);
-		for (enum column c = 0; c < NR_COLUMNS; c++)
-			fprintf(r->out, " %*s", columns[c].width,
+		fprintf(r->out, "%-*s", kind_width, kind);
+		for (enum column c = first; c < end; c++)
+			fprintf(r->out, " %*s", width(r, columns[c].width, columns[c].narrow),
 				cell(r, r->results, row, c, buf, sizeof(buf)));
 		fputc('\n', r->out);
 	}
 }
 
+static void print_rows(const struct report *r)
+{
+	if (!r->options->narrow) {
+		print_columns(r, COL_TASKS, NR_COLUMNS);
+		return;
+	}
+	print_columns(r, COL_TASKS, COL_WAKE_P50);
+	print_columns(r, COL_WAKE_P50, NR_COLUMNS);
+}
+
 static void print_side_by_side(const struct report *r)
 {
+	bool narrow = r->options->narrow;
 	char kind[160], buf[64];
 
-	fprintf(r->out, "\n%-*s", 2 * KIND_WIDTH, "");
+	fprintf(r->out, "\n%-*s", width(r, 2 * KIND_WIDTH, KIND_WIDTH), "");
 	for (u32 i = 0; i < r->nr_results; i++)
-		fprintf(r->out, " %12s", r->results[i].sched);
+		fprintf(r->out, " %*s", width(r, 12, 10), r->results[i].sched);
 	fputc('\n', r->out);
 	for (u32 row = 0; row < r->workload->nr_rows; row++) {
 		report_kind(kind, sizeof(kind), r->workload, workload_row(r->workload, row));
+		if (narrow)
+			fprintf(r->out, "%s\n", kind);
 		for (unsigned c = 0; c < NR_COLUMNS + !!r->machine->opp; c++) {
-			fprintf(r->out, "%-*s%-*s", KIND_WIDTH, c ? "" : kind, KIND_WIDTH,
+			if (!narrow)
+				fprintf(r->out, "%-*s", KIND_WIDTH, c ? "" : kind);
+			fprintf(r->out, "%*s%-*s", width(r, 0, 2), "", width(r, KIND_WIDTH, 22),
 				columns[c].name);
 			for (u32 i = 0; i < r->nr_results; i++)
-				fprintf(r->out, " %12s",
+				fprintf(r->out, " %*s", width(r, 12, 10),
 					cell(r, &r->results[i], row, (enum column)c, buf,
 					     sizeof(buf)));
 			fputc('\n', r->out);
@@ -232,14 +255,19 @@ static void print_groups(const struct report *r, const struct result *result)
 {
 	const struct workload *w = r->workload;
 	char share_buf[32], ideal_buf[32], throttled_buf[32], burst_buf[32];
+	bool narrow = r->options->narrow;
 
-	fprintf(r->out, "\n%-*s %8s %8s %9s %10s %13s %8s %9s\n", KIND_WIDTH,
+	fprintf(r->out,
+		narrow ? "\n%-16s %7s %7s %7s %9s %12s %6s %8s\n"
+		       : "\n%-24s %8s %8s %9s %10s %13s %8s %9s\n",
 		r->nr_results > 1 ? result->sched : "group", "share %", "ideal %", "periods",
 		"throttled", "throttled ms", "bursts", "burst ms");
 	for (u32 i = 1; i < w->nr_groups; i++) {
 		const struct task_group_stat *stat = &result->groups[i];
 
-		fprintf(r->out, "%-*s %8s %8s %9llu %10llu %13s %8llu %9s\n", KIND_WIDTH,
+		fprintf(r->out,
+			narrow ? "%-16s %7s %7s %7llu %9llu %12s %6llu %8s\n"
+			       : "%-24s %8s %8s %9llu %10llu %13s %8llu %9s\n",
 			w->groups[i].path,
 			share_text(share_buf, sizeof(share_buf), share(r, stat->usage_ns)),
 			share_text(ideal_buf, sizeof(ideal_buf), share(r, w->groups[i].ideal_ns)),
@@ -264,14 +292,19 @@ static void print_deadlines(const struct report *r, const struct result *result)
 {
 	const struct workload *w = r->workload;
 	char gap[32], pushed[32];
+	bool narrow = r->options->narrow;
 
-	fprintf(r->out, "\n%-*s %8s %10s %9s %9s %9s %9s %13s\n", KIND_WIDTH,
+	fprintf(r->out,
+		narrow ? "\n%-13s %7s %10s %7s %9s %6s %7s %13s\n"
+		       : "\n%-24s %8s %10s %9s %9s %9s %9s %13s\n",
 		r->nr_results > 1 ? result->sched : "group", "shares", "guaranteed", "picks",
 		"container", "misses", "gap ms", "put off by ms");
 	for (u32 i = 1; i < w->nr_groups; i++) {
 		const struct task_group_fdl_stat *fdl = &result->fdl[i];
 
-		fprintf(r->out, "%-*s %8llu %10llu %9llu %9llu %9llu %9s %13s\n", KIND_WIDTH,
+		fprintf(r->out,
+			narrow ? "%-13s %7llu %10llu %7llu %9llu %6llu %7s %13s\n"
+			       : "%-24s %8llu %10llu %9llu %9llu %9llu %9s %13s\n",
 			w->groups[i].path, (unsigned long long)fdl->dynamic_shares,
 			(unsigned long long)fdl->abs_guaranteed,
 			(unsigned long long)fdl->nr_dl_picks,
@@ -305,15 +338,17 @@ static void print_machine(const struct report *r)
 		if (r->nr_results > 1)
 			fprintf(r->out, "%s: ", result->sched);
 		fprintf(r->out,
-			"%llu switches, %llu wakeups, %llu ticks, %llu kicks, %u tasks at most; ",
+			"%llu switches, %llu wakeups, %llu ticks, %llu kicks, %u tasks at most%s",
 			(unsigned long long)result->count.switches,
 			(unsigned long long)result->count.wakeups,
 			(unsigned long long)result->count.ticks,
-			(unsigned long long)result->count.kicks, result->nr_tasks_max);
+			(unsigned long long)result->count.kicks, result->nr_tasks_max,
+			r->options->narrow ? "\n" : "; ");
 		fprintf(r->out, "idle %s %%, ",
 			share_text(buf, sizeof(buf), share(r, result->idle_ns)));
-		fprintf(r->out, "overhead %s %%, ",
-			share_text(buf, sizeof(buf), share(r, result->overhead_ns)));
+		fprintf(r->out, "overhead %s %%,%s",
+			share_text(buf, sizeof(buf), share(r, result->overhead_ns)),
+			r->options->narrow ? "\n" : " ");
 		fprintf(r->out, "wasted %s CPU ms, ",
 			ms_text(buf, sizeof(buf), (s64)result->waste_ns));
 		fprintf(r->out, "of these within a cache %s\n",

@@ -7,6 +7,8 @@
 #include "sim/report/measure.h"
 #include "sim/options.h"
 
+#define KIND_WIDTH 24 /* of the column of task names */
+
 /* One run under one policy. */
 struct result {
 	const char *sched;

@@ -201,3 +201,27 @@ def test_bad_options(fails, words, message):
 def test_unknown_option(sim_status):
     status, err = sim_status("--frequency 3 hogs")
     assert status == 2 and "--frequency" in err
+
+
+ALL_TABLES = ("--opp juno-a53 --governor schedutil --time 200ms group:name=a,deadline_rr=5ms,quota=50ms "
+              "bursts:n=2,run=1ms,sleep=9ms,group=a hogs:n=1,nice=-5,slice=10ms")
+
+
+@pytest.mark.parametrize("words", [ALL_TABLES, f"--sched all {ALL_TABLES}"])
+def test_narrow_tables_fit_80_columns_and_say_the_same(sim, words):
+    def cells(text):
+        return sorted(re.findall(r"\d+\.\d\d+", text.split("\n\n", 1)[1]))
+
+    wide, narrow = sim(words).out, sim(f"{words} --narrow").out
+    lines = [line for line in narrow.splitlines() if not line.startswith("command: ")]
+    assert max(map(len, wide.splitlines())) > 100
+    assert [line for line in lines if len(line) > 80] == []
+    assert cells(wide) == cells(narrow)
+
+
+def test_a_narrow_table_does_not_change_what_is_recorded(sim, tmp_path):
+    path, recorded = tmp_path / "run.dat", []
+    for more in ((), ("--narrow",)):
+        sim("--time 50ms hogs:n=2", "--trace", str(path), *more)
+        recorded.append(path.read_bytes())
+    assert recorded[0] == recorded[1]
