@@ -225,12 +225,13 @@ static void print_rows(const struct report *r)
 
 static void print_side_by_side(const struct report *r)
 {
+	int column = width(r, 12, min(10, 56 / (int)r->nr_results - 1));
 	bool narrow = r->options->narrow;
 	char kind[160], buf[64];
 
 	fprintf(r->out, "\n%-*s", width(r, 2 * KIND_WIDTH, KIND_WIDTH), "");
 	for (u32 i = 0; i < r->nr_results; i++)
-		fprintf(r->out, " %*s", width(r, 12, 10), r->results[i].sched);
+		fprintf(r->out, " %*s", column, r->results[i].sched);
 	fputc('\n', r->out);
 	for (u32 row = 0; row < r->workload->nr_rows; row++) {
 		report_kind(kind, sizeof(kind), r->workload, workload_row(r->workload, row));
@@ -242,7 +243,7 @@ static void print_side_by_side(const struct report *r)
 			fprintf(r->out, "%*s%-*s", width(r, 0, 2), "", width(r, KIND_WIDTH, 22),
 				columns[c].name);
 			for (u32 i = 0; i < r->nr_results; i++)
-				fprintf(r->out, " %*s", width(r, 12, 10),
+				fprintf(r->out, " %*s", column,
 					cell(r, &r->results[i], row, (enum column)c, buf,
 					     sizeof(buf)));
 			fputc('\n', r->out);

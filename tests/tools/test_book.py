@@ -57,6 +57,17 @@ def test_numbers_in_the_text_are_printed_by_a_session(path):
     assert not wrong, f"no session of {path.name} prints {wrong}"
 
 
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_tables_and_their_commands_fit_on_paper(path):
+    """At most 80 columns, "$ " included, in each session of the simulator that shows a table."""
+    steps = [step for _, lines in docblocks.blocks(str(path)) for step in docblocks.session(lines)]
+    for command, shown in steps:
+        table = "--narrow" in command or any("share %" in line for _, line in shown)
+        if table and command.startswith("build/schedsim"):
+            lines = ["$ " + command.splitlines()[0], *command.splitlines()[1:], *(line for _, line in shown)]
+            assert [line for line in lines if len(line) > 80] == [], "schedsim --narrow, and \\ at the end of a line"
+
+
 def test_pictures_are_drawn_by_the_page_that_shows_them():
     """By its sessions, or, of the page for browsers, by `make page-pictures`."""
     of_the_page = {f"{name}.png" for name in PICTURE.findall((ROOT / "tests/tools/book_pictures.mjs").read_text())}
