@@ -133,6 +133,20 @@ def test_side_by_side_has_each_tasks_time(tmp_path):
     assert graph("side", paths[0], "--tasks", "[", "-o", tmp_path / "y.svg")[0] == 2
 
 
+def test_sleeps_are_what_the_program_sleeps(tmp_path):
+    """5 ms between bursts of 2 ms beside a hog, whose line has no dots."""
+    path = tmp_path / "x.dat"
+    simulate(path, "--cpus", "1", "--time", "400ms", "bursts:n=1,run=2ms,sleep=5ms", "hogs:n=1")
+    status, out, _ = graph("side", path, "--asleep", "-o", tmp_path / "x.svg")
+    rows = {name: (int(runs), float(asleep)) for name, runs, asleep in
+            re.findall(r"^  (\w+-\d) +(\d+) .* ([\d.]+)$", out, re.MULTILINE)}
+    assert status == 0 and rows["hog-2"][1] == 0
+    assert rows["burst-1"][0] > 40 and rows["burst-1"][1] == pytest.approx(5 * (rows["burst-1"][0] - 1), abs=0.01)
+    assert "dots: sleeps" in (tmp_path / "x.svg").read_text()
+    _, without, _ = graph("side", path, "-o", tmp_path / "y.svg")
+    assert "asleep" not in without and "dots" not in (tmp_path / "y.svg").read_text()
+
+
 @pytest.mark.parametrize("kind", ["side", "arrows"])
 def test_tasks_without_a_row_are_told(tmp_path, kind):
     """Above the table and in the picture, unless each task that is chosen has a row."""

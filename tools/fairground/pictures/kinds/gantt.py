@@ -47,6 +47,7 @@ class Tasks(Source):
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--tasks", metavar="REGEX", default="", help="only tasks whose NAME-PID contains this")
+    parser.add_argument("--asleep", action="store_true", help="a dotted line where a task sleeps between two runs")
 
 
 def open_source(path: str, arguments: argparse.Namespace) -> Tasks:
@@ -107,6 +108,24 @@ def rows(pids: list[int], of: Array, start: Array, end: Array, height: float) ->
             for nr, pid in enumerate(pids)]
 
 
+def sleeps(source: Tasks, pid: int) -> tuple[Array, Array]:
+    """Begin and end of each time between two runs in which the task neither runs nor waits."""
+    _, run_pids, run_start, run_end = source.runs()
+    wait_pids, wait_start, wait_end = source.waits()
+    start = np.concatenate([run_start[run_pids == pid], wait_start[wait_pids == pid]])
+    end = np.concatenate([run_end[run_pids == pid], wait_end[wait_pids == pid]])
+    order = np.lexsort((end, start))
+    begins, ends = np.maximum.accumulate(end[order])[:-1], start[order][1:]
+    return begins[ends > begins], ends[ends > begins]
+
+
+def draw_sleeps(axis: Any, source: Tasks, pids: list[int], unit: float) -> None:
+    for nr, pid in enumerate(pids):
+        begins, ends = sleeps(source, pid)
+        axis.hlines(np.full(len(begins), nr), begins / unit, ends / unit, colors=BLACK, linestyles="dotted",
+                    linewidth=0.9)
+
+
 def draw_source(axis: Any, source: Tasks, pids: list[int], looks: dict[str, Style], unit: float, title: str) -> None:
     _, run_pids, start, end = source.runs()
     wait_pids, wait_start, wait_end = source.waits()
@@ -153,10 +172,12 @@ def draw(sources: Sequence[Tasks], arguments: argparse.Namespace, header: Sequen
     unit, name = time_unit(length)
     for axis, source, pids in zip(axes, sources, rows):
         draw_source(axis, source, pids, looks, unit, source.title + few(source, arguments))
+        if arguments.asleep:
+            draw_sleeps(axis, source, pids, unit)
         if arguments.kind == "arrows":
             draw_arrows(axis, source, pids, unit)
     axes[-1].set_xlim(0, length / unit)
-    axes[-1].set_xlabel(f"time, {name}   (bar: runs, thin line: waits)")
+    axes[-1].set_xlabel(f"time, {name}   (bar: runs, thin line: waits{', dots: sleeps' if arguments.asleep else ''})")
     if arguments.kind == "arrows":
         add_legend(axes[0], [(Line2D([], [], color=BLACK, marker=">", markersize=3.5), "wakes"),
                              (Line2D([], [], color=RED, linestyle="--", marker=">", markersize=3.5),
@@ -170,11 +191,14 @@ def report(source: Tasks, arguments: argparse.Namespace) -> str:
     wait_pids, wait_start, wait_end = source.waits()
     lines = [source.title + few(source, arguments),
              f"  {'task':<22} {'runs':>7} {'ran ms':>13} {'waits':>7} {'waited ms':>13}"
-             f" {'longest ms':>13}"]
+             f" {'longest ms':>13}{'asleep ms':>14}"[:None if arguments.asleep else 14]]
     for pid in rows_of(source, arguments):
         ran, waited = (end - start)[pids == pid], (wait_end - wait_start)[wait_pids == pid]
         lines.append(f"  {source.timeline.label(pid):<22} {len(ran):7} {ran.sum() / 1e6:13.6f} {len(waited):7} "
                      f"{waited.sum() / 1e6:13.6f} {max(waited, default=0) / 1e6:13.6f}")
+        if arguments.asleep:
+            begins, ends = sleeps(source, pid)
+            lines[-1] += f" {(ends - begins).sum() / 1e6:13.6f}"
     if arguments.kind == "arrows":
         lines.append(f"  wakeups by tasks: {len(source.wakeups)}; preemptions: {len(source.preemptions)}")
     return "\n".join(lines)
