@@ -144,7 +144,8 @@ def test_sleeps_are_what_the_program_sleeps(tmp_path):
     assert rows["burst-1"][0] > 40 and rows["burst-1"][1] == pytest.approx(5 * (rows["burst-1"][0] - 1), abs=0.01)
     assert "dots: sleeps" in (tmp_path / "x.svg").read_text()
     _, without, _ = graph("side", path, "-o", tmp_path / "y.svg")
-    assert "asleep" not in without and "dots" not in (tmp_path / "y.svg").read_text()
+    assert out.splitlines()[1].split()[-4:] == ["longest", "ms", "asleep", "ms"]
+    assert without.splitlines()[1].split()[-2:] == ["longest", "ms"] and "dots" not in (tmp_path / "y.svg").read_text()
 
 
 @pytest.mark.parametrize("kind", ["side", "arrows"])

@@ -34,7 +34,8 @@ COMMENT = re.compile(r"/\*(.*?)\*/", re.DOTALL)
 
 
 def paragraphs(text: str) -> Iterator[tuple[int, str]]:
-    """(number of the first line, words) of each paragraph and list item of a page, without headings and tables."""
+    """(number of the first line, words) of each paragraph and list item of a page, but no heading, table or comment."""
+    text = re.sub(r"<!--.*?-->", lambda comment: "\n" * comment[0].count("\n"), text, flags=re.DOTALL)
     inside, start, words = False, 0, ""
     for number, line in enumerate(text.splitlines() + [""], 1):
         fence = line.lstrip().startswith("```")

@@ -191,7 +191,7 @@ def report(source: Tasks, arguments: argparse.Namespace) -> str:
     wait_pids, wait_start, wait_end = source.waits()
     lines = [source.title + few(source, arguments),
              f"  {'task':<22} {'runs':>7} {'ran ms':>13} {'waits':>7} {'waited ms':>13}"
-             f" {'longest ms':>13}{'asleep ms':>14}"[:None if arguments.asleep else 14]]
+             f" {'longest ms':>13}" + (f" {'asleep ms':>13}" if arguments.asleep else "")]
     for pid in rows_of(source, arguments):
         ran, waited = (end - start)[pids == pid], (wait_end - wait_start)[wait_pids == pid]
         lines.append(f"  {source.timeline.label(pid):<22} {len(ran):7} {ran.sum() / 1e6:13.6f} {len(waited):7} "
