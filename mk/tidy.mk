@@ -18,6 +18,7 @@ generated: ## rewrite the pages that are made from the .def files: a second, and
 
 docs: image sim $(B)/unit/hosted generated ## rewrite these, and what the sessions in all pages print: six minutes
 	$(Q)B=$(B) $(PYTHON_TOOL) tools/scripts/docblocks.py
+	$(Q)$(PYTHON_TOOL) tools/scripts/claims.py
 
 hooks: ## let git check each commit and its message before it is made
 	$(Q)git config core.hooksPath tools/hooks

@@ -14,6 +14,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 import book
+import claims
 import docblocks
 from fairground.base.edit import definition
 from fairground.base.settings import UsageError
@@ -27,8 +28,8 @@ DECIMAL = re.compile(r"(?<![\w.])\d[\d,]*\.\d+(?![\w.]*\d)")
 
 
 def prose(text):
-    """@text without its fenced blocks, code and links' targets."""
-    text = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    """@text without its fenced blocks, comments, code and links' targets."""
+    text = re.sub(r"^```.*?^```$|<!--.*?-->", "", text, flags=re.MULTILINE | re.DOTALL)
     return VERSION.sub("", re.sub(r"`[^`]*`|\]\([^)]*\)", "", text))
 
 
@@ -55,6 +56,51 @@ def test_numbers_in_the_text_are_printed_by_a_session(path):
     wrong = [number for number in DECIMAL.findall(prose(path.read_text()))
              if not re.search(rf"(?<![\d.]){re.escape(number)}0*(?!\d)", shown)]
     assert not wrong, f"no session of {path.name} prints {wrong}"
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_sentences_that_compare_numbers_are_so(path):
+    """Each has a claim, which is computed from what the sessions of the page show."""
+    assert claims.complaints(str(path)) == []
+    assert claims.unclaimed(str(path)) == [], "a comment behind the paragraph: tools/scripts/claims.py"
+
+
+PAGE = """# A page
+
+```
+$ build/schedsim hogs:n=1 bursts:n=1
+task                  tasks share % ideal %  wait ms      p50      p99      max
+hog nice 0                1   75.00   83.33    2.000    2.000    2.000    2.000
+burst nice 0              1   25.00   16.67    0.500    0.000    1.000    1.000
+```
+
+The hog gets 75.00 %, three times
+as much as the burst. Nobody waits for longer than 2.000 ms.
+<!-- claim "three times as much": CLAIM -->
+"""
+
+
+@pytest.mark.parametrize(("claim", "wrong"), [
+    ("[hog nice 0: share %] == 3 * [burst nice 0: share %]", None),
+    ("[hog nice 0: #2] > [hog nice 0: share % @ hogs:n=1 bursts] / 2 and not [burst nice 0: p50] > 0", None),
+    ("[hog nice 0: share %] == 2 * [burst nice 0: share %]", "is not so: The hog gets 75.00 %, three times"),
+    ("[hog nice 0: share] == 75", "[hog nice 0: share] is in 0 lines"),
+    ("[nice 0: #1] == 1", "[nice 0: #1] is in 2 lines"),
+    ("[nice 0 (2): #2] == 25", None),
+    ("[hog nice 0: max @ hogs:n=2] == 2", "is in 0 lines"),
+    ("75 == 3 * 25", "it names no number of a session"),
+    ("[hog nice 0: share %] - 75", "compares nothing"),
+    ("[hog nice 0: share %] == open", "is no arithmetic"),
+    ("[hog nice 0: share %] ==", "invalid syntax"),
+])
+def test_a_claim_that_is_not_so_is_told_with_its_sentence(tmp_path, claim, wrong):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE.replace("CLAIM", claim))
+    said = claims.complaints(str(page))
+    assert len(said) == (wrong is not None) and (not wrong or wrong in said[0] and "page.md:12: " in said[0])
+    assert claims.unclaimed(str(page)) == ["Nobody waits for longer than 2.000 ms."]
+    page.write_text(PAGE.replace("CLAIM", claim).replace("75.00 %, three", "75.00 %, four"))
+    assert "no sentence of the page has the words" in claims.complaints(str(page))[0]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
