@@ -88,7 +88,10 @@ PROGRAMS = {
     "page-pictures": Program(["node", "tests/tools/book_pictures.mjs", "{build}/web/node_modules",
                               "{build}/fairground.html", PAGES],
                              f"the book's pictures of the page: {PAGES}/*.png", "sim wasm page"),
+    "questions": Program(["python3", f"{SCRIPTS}/questions.py"],
+                         "make a bank of questions with numbers for each student: QTI, Moodle", "sim"),
     "size": Program(["python3", f"{SCRIPTS}/size.py"], "print lines and bytes by room, and the reading path", "kernel"),
+    "slides": Program(["python3", f"{SCRIPTS}/slides.py"], "make the slides of the chapters: HTML and PDF"),
 }
 
 

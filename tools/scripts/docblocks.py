@@ -30,7 +30,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import usage
 
-PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md"]
+PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md",
+         "docs/term/*.md", "docs/term/slides/*.md"]
 PROGRAMS = ("make bench", "make run", "make trace", "make latency", "make repeat", "make profile", "make sim",
             "make plugin", "trace-cmd", "build/schedsim", "build/unit/hosted", "python3 -c")
 EXACT = ("ICOUNT=1", "make bench", "make repeat", "make profile", "make plugin", "build/schedsim", "build/unit/hosted",
