@@ -244,3 +244,60 @@ def test_groups_have_timelines_of_their_own(tmp_path):
         assert {depth[pid] for pid in pids} == {path.count("/")}
     assert "its group /t has used up its quota" in shown["why"]
     assert re.search(r"waits as a member of /a|runs as a member of /a", shown["why"])
+
+
+DECISION_SCRIPT = """
+hbreak fair_tick if rq->nr_running > 2
+continue
+delete
+echo === decisions\\n
+decision 8
+rq 0
+decision 8
+rq 0
+decision 8
+rq 0
+echo === watch\\n
+watch -l machine->rq[0].fair.curr
+continue
+delete
+echo === sleeper\\n
+decision burst
+decision burst
+decision burst
+python
+for words in ("decision nobody", "decision"):
+    try:
+        gdb.execute(words)
+    except gdb.error as error:
+        print(error)
+end
+echo === end\\n
+kill
+"""
+
+
+@pytest.mark.nightly("a stop of `decision` at another moment; it boots twice, and stops the machine at each switch")
+def test_decision_stops_where_the_task_gets_or_loses_its_cpu(tmp_path):
+    """Among three hogs it goes back and forth, between two programs' own names; a sleeper is woken first. The same
+    script stops at the same moments again, which is how one goes back."""
+    printed = [run_script(tmp_path, DECISION_SCRIPT, "burst -r 1ms -s 9ms -n 20 & hog -q -n 3 -t 300ms",
+                          ICOUNT="1") for _ in range(2)]
+    first, again = ({name: text for name, text in each.items() if name != "end"} for each in printed)
+    assert first == again
+    said = re.findall(r"^(\S+)/(\d+): it (gets cpu 0, after|is preempted, and|goes to sleep, and) (\S+)/(\d+)",
+                      printed[0]["decisions"], re.M)
+    assert len(said) == 3 and all(pid == "8" != other for _, pid, _, _, other in said), printed[0]["decisions"]
+    gets = [how.startswith("gets") for _, _, how, _, _ in said]
+    assert gets in ([True, False, True], [False, True, False])
+    running = re.findall(r"^ > \S+/(\d+) ", printed[0]["decisions"], re.M)
+    assert [(pid if not takes else other) == runs for takes, runs, (_, pid, _, _, other) in
+            zip(gets, running, said)] == [True] * 3  # the moment is before the CPU changes hands
+    assert re.search(r"Old value = .*\nNew value = ", printed[0]["watch"])
+    moments = re.findall(r"^burst/\d+: it (is to be woken|gets|goes to sleep|is preempted)", printed[0]["sleeper"],
+                         re.M)
+    then = {"is to be woken": ["gets"], "gets": ["goes to sleep", "is preempted"], "goes to sleep": ["is to be woken"],
+            "is preempted": ["gets"]}
+    assert len(moments) == 3 and all(after in then[before] for before, after in zip(moments, moments[1:])), moments
+    assert "there is no thread nobody" in printed[0]["sleeper"]
+    assert "decision TASK: the number or the name of a thread is expected" in printed[0]["sleeper"]

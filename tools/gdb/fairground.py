@@ -6,6 +6,7 @@
     tree CPU     the timelines of a CPU's fair class as the red-black trees they are
     why TASK     why that thread (a tid, or a name) does not run now
     trace [N]    the last N (20) events of all CPUs
+    decision TASK  goes on until that thread is woken, gets a CPU or loses it
 
 Everything is read from memory by the kernel's debug information; no code of the guest runs, so it works anywhere the
 kernel's page tables are loaded, and looking changes nothing.
@@ -556,6 +557,45 @@ def trace_command(count="20", *_):
         print("no events are recorded: boot with APPEND=trace_event=sched:*")
 
 
+class Moment(gdb.Breakpoint):
+    """Stops in @place if what is decided there is about @task; said is then what that is."""
+
+    def __init__(self, place, task):
+        super().__init__(place, internal=True)
+        self.silent = True
+        self.place, self.about, self.said = place, int(task.address), ""
+
+    def stop(self):
+        value = gdb.selected_frame().read_var
+        if self.place == "sched_wake":
+            woken = value("t")
+            if int(woken) == self.about and int(woken["state"]) & int(value("state_mask")):
+                self.said = f"it is to be woken, on a call from cpu {int(value('cpu'))}."
+        else:
+            before, after = value("prev"), value("next")
+            if int(after) == self.about:
+                self.said = f"it gets cpu {int(value('rq')['cpu'])}, after {name(before)}."
+            elif int(before) == self.about:
+                how = "is preempted" if value("preempt") else "goes to sleep" if int(before["state"]) else "yields"
+                self.said = f"it {how}, and {name(after)} gets cpu {int(value('rq')['cpu'])}."
+        return bool(self.said)
+
+
+def decision_command(what=None, *_):
+    """decision TASK: go on until the thread with this number or name is woken, gets a CPU or loses it."""
+    if what is None:
+        raise gdb.GdbError("decision TASK: the number or the name of a thread is expected")
+    task = find_task(what)
+    moments = [Moment(place, task) for place in ("sched_wake", "switch_current")]
+    try:
+        gdb.execute("continue", to_string=True)
+        said = next((moment.said for moment in moments if moment.said), None)
+    finally:
+        for moment in moments:
+            moment.delete()
+    print(f"{name(task)}: {said}" if said else "another breakpoint came first")
+
+
 for word, function in (("rq", rq_command), ("tasks", tasks_command), ("tree", tree_command), ("why", why_command),
-                       ("trace", trace_command)):
+                       ("trace", trace_command), ("decision", decision_command)):
     Command(word, function)
