@@ -28,9 +28,21 @@ $(UNIT)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 		$(if $(filter sched/% lib/% examples/% labs/%,$<),-I$(INC)/sched,-I. -Itests/unit) \
 		$(if $(filter sim/%,$<),-DCOMMIT=\"$(COMMIT)\") -c $< -o $@
 
+$(UNIT)/race/%.c.o: UNIT_CFLAGS += $(UNIT_RACE_CFLAGS)
+$(UNIT)/race/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
+	@mkdir -p $(@D)
+	@echo "  CC      $< (hosted, each access counts)"
+	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) -I$(B)/policies -I$(INC)/sched -c $< -o $@
+
 # Parts of the kernel that need only lib are tested here too.
 UNIT_ALSO_ring := kernel/trace/ring.c
 UNIT_ALSO_futex := tests/unit/step.c
+UNIT_ALSO_quota_race := tests/unit/race.c
+UNIT_ALSO_claim_race := tests/unit/race.c
+# Files that call race.c before each access to memory.
+UNIT_RACE_quota_race := sched/fair/core/bandwidth.c
+UNIT_RACE_claim_race := sched/balance/sharedq.c
+UNIT_RACE_CFLAGS := -fno-sanitize=all -fsanitize=thread -Wno-tsan
 # It includes a file of the kernel, whose types are the architecture's.
 $(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -UDEBUG -DDEBUG=0
 # It includes another, on the architecture of tests/hosted.
@@ -46,7 +58,9 @@ UNIT_ALSO_fdl_shares := tests/unit/fdl_lab.c
 UNIT_ALSO_fdl_turn := tests/unit/fdl_lab.c
 
 .SECONDEXPANSION:
-$(UNIT)/test_%: $(UNIT)/tests/unit/test_%.c.o $(UNIT_OBJ) $$(addprefix $(UNIT)/,$$(addsuffix .o,$$(UNIT_ALSO_$$*)))
+$(UNIT)/test_%: $(UNIT)/tests/unit/test_%.c.o $$(filter-out $(UNIT)/$$(UNIT_RACE_$$*).o,$(UNIT_OBJ)) \
+		$$(addprefix $(UNIT)/race/,$$(addsuffix .o,$$(UNIT_RACE_$$*))) \
+		$$(addprefix $(UNIT)/,$$(addsuffix .o,$$(UNIT_ALSO_$$*)))
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^ -lcmocka -lm -pthread
 

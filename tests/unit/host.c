@@ -46,6 +46,8 @@ void host_kick(unsigned cpu, bool urgent)
 	host->patient[cpu] = !urgent;
 	host->kicked[cpu] = true;
 	host->nr_kicks++;
+	if (host->on_kick)
+		host->on_kick(host, cpu);
 }
 
 void host_set_speed(unsigned cpu, u32 capacity)
@@ -76,6 +78,8 @@ void host_lock(struct host_lock *lock)
 {
 	if (!nr_held)
 		run_hook(&host->on_locking);
+	if (host->on_lock)
+		host->on_lock(host, lock);
 	if (nr_held && held[nr_held - 1]->rank >= lock->rank)
 		host_bug(__FILE__, __LINE__, "locks taken out of order");
 	held[nr_held++] = lock;
@@ -90,6 +94,20 @@ void host_unlock(struct host_lock *lock)
 		host->on_unlock(host, lock);
 	if (!nr_held)
 		run_hook(&host->on_unlocked);
+}
+
+void host_elsewhere(void (*fn)(void))
+{
+	struct host_lock *here[ARRAY_SIZE(held)];
+	unsigned nr_here = nr_held;
+
+	memcpy(here, held, sizeof(here));
+	nr_held = 0;
+	fn();
+	if (nr_held)
+		host_bug(__FILE__, __LINE__, "a lock is still held at the end");
+	memcpy(held, here, sizeof(here));
+	nr_held = nr_here;
 }
 
 static u32 run[1 + TRACE_RUN_BYTES / 4];

@@ -52,8 +52,11 @@ struct machine {
 	 * Called once, when the scheduler has released its last lock in the middle of an operation.
 	 */
 	void (*on_unlocked)(struct machine *m);
-	/* Called whenever the scheduler has released @lock. */
+	/* Called whenever the scheduler is about to take @lock, and has released it. */
+	void (*on_lock)(struct machine *m, const struct host_lock *lock);
 	void (*on_unlock)(struct machine *m, const struct host_lock *lock);
+	/* Called for each kick. */
+	void (*on_kick)(struct machine *m, unsigned cpu);
 	/* Called once, when the scheduler is about to take a lock and holds none. */
 	void (*on_locking)(struct machine *m);
 	int next_pid;
@@ -86,6 +89,8 @@ struct task *spawn_dl(struct machine *m, const char *comm, u64 runtime, u64 dead
 struct task *switch_cpu(struct machine *m, unsigned cpu, bool preempt);
 /* Serves kicks until there are none. */
 void settle(struct machine *m);
+/* Calls @fn as another CPU, which holds no lock yet, whatever is held by who runs now. */
+void host_elsewhere(void (*fn)(void));
 /* Lets time pass without a tick. */
 void advance(struct machine *m, u64 ns);
 /*
