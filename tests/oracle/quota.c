@@ -9,6 +9,7 @@
  * controller" of Linux 5.14 (docs/sources.md).
  */
 #include "tests/oracle/quota.h"
+#include "lib/fmt.h"
 #include "sched/core/core.h"
 
 #define BOOKS	 16
@@ -23,6 +24,47 @@
 	} while (0)
 
 typedef struct event_sched_decision_quota told;
+
+/* The movement or the moment that is judged, for what is said of it. */
+static struct {
+	const char *act;
+	u32 group, cpu;
+	bool of_a_queue;
+} judged;
+
+static void now_judge(const char *act, u32 group, bool of_a_queue, u32 cpu)
+{
+	judged.act = act;
+	judged.group = group;
+	judged.of_a_queue = of_a_queue;
+	judged.cpu = cpu;
+}
+
+#define NAME_OF(number, name, sentence) [number] = #name,
+static const char *const act_name[] = { QUOTA_ACTS(NAME_OF) };
+
+static void is_not(int line, const char *what, const char *field, u64 got, u64 right)
+{
+	static char said[240];
+	char queue[24] = "the pool";
+
+	if (judged.of_a_queue)
+		fmt_snprintf(queue, sizeof(queue), "CPU %u", judged.cpu);
+	fmt_snprintf(said, sizeof(said),
+		     "the accountant disagrees: %s: %s is %lld, where %lld is right (%s, group %u, "
+		     "%s)",
+		     what, field, (long long)got, (long long)right, judged.act, judged.group,
+		     queue);
+	host_bug(__FILE__, line, said);
+}
+
+/* @what is the rule, @field the name of what is compared. */
+#define SAME(what, field, got, right)                                                              \
+	do {                                                                                       \
+		u64 got_ = (u64)(got), right_ = (u64)(right);                                      \
+		if (unlikely(got_ != right_))                                                      \
+			is_not(__LINE__, what, field, got_, right_);                               \
+	} while (0)
 
 /* --- books ------------------------------------------------------------------------------------ */
 
@@ -168,7 +210,7 @@ static void fetch(struct book *b, struct share *q, const told *d, const struct f
 	JUDGE(d->asked == (of->nr_running ? to_slice : to_one) ||
 		      (d->asked == to_one && !q->hungry),
 	      "fetch: asked");
-	JUDGE(d->got == got, "fetch: got");
+	SAME("fetch: got", "what it got", d->got, got);
 	if (!b->timed)
 		b->at = (d->clock / b->period + 1) * b->period;
 	b->timed = true;
@@ -198,7 +240,9 @@ static void pay(struct book *b, struct share *q, const told *d)
 
 	JUDGE(b->paying, "pay: no period ended, and nothing is shared out");
 	JUDGE(b->nr_waiting && b->waiting[0] == d->cpu, "pay: others were throttled before");
-	JUDGE(d->asked == q->debt && d->got == paid && paid, "pay: amount");
+	JUDGE(paid, "pay: there was nothing to pay");
+	SAME("pay: amount", "the debt before", d->asked, q->debt);
+	SAME("pay: amount", "what was paid", d->got, paid);
 	b->pool -= paid;
 	if (paid == q->debt)
 		forget_waiting(b, d->cpu);
@@ -217,7 +261,7 @@ static void unthrottle(struct book *b, struct share *q, const told *d)
 	u64 throttled = d->clock > q->since ? d->clock - q->since : 0;
 
 	JUDGE(q->throttled && !q->debt, "unthrottle: it is not, or its debt is not paid");
-	JUDGE(d->got == throttled, "unthrottle: for how long it was throttled");
+	SAME("unthrottle: for how long it was throttled", "the time", d->got, throttled);
 	JUDGE(d->rule == GRANT_paid || d->rule == GRANT_limits_change || !q->limited,
 	      "unthrottle: without a reason");
 	q->throttled = false;
@@ -240,11 +284,13 @@ static void give_back(struct book *b, struct share *q, const told *d, const stru
 
 	JUDGE(q->limited && q->local > (s64)KEPT && !of->nr_running, "give_back: it needs that");
 	taken = least(spare, room(b));
-	JUDGE(d->asked == spare && d->got == taken, "give_back: amount");
+	SAME("give_back: amount", "what it could spare", d->asked, spare);
+	SAME("give_back: amount", "what the pool took", d->got, taken);
 	q->local = KEPT;
 	b->pool += taken;
 	start_slack(b, d);
-	JUDGE(d->slack_at == (b->slack_timed ? b->slack_at : 0), "give_back: slack");
+	SAME("give_back: slack", "when the slack's timer is due (0: it does not run)", d->slack_at,
+	     b->slack_timed ? b->slack_at : 0);
 }
 
 static void pay_owed(struct book *b)
@@ -261,7 +307,8 @@ static void settle(struct book *b, struct share *q, const told *d)
 	u64 taken = has > 0 ? least((u64)has, room(b)) : 0;
 
 	JUDGE(q->limited, "settle: it has no limit");
-	JUDGE(d->asked == (has > 0 ? (u64)has : 0) && d->got == taken, "settle: amount");
+	SAME("settle: amount", "what it had", d->asked, has > 0 ? (u64)has : 0);
+	SAME("settle: amount", "what the pool took", d->got, taken);
 	b->pool += taken;
 	b->owed += has < 0 ? (u64)-has : 0;
 	pay_owed(b);
@@ -283,7 +330,8 @@ static void restart(struct book *b, struct share *q, const told *d, const struct
 	if (q->limited)
 		taken = least(had, room(b));
 	b->pool += taken;
-	JUDGE(d->asked == had && d->got == taken, "restart: what it had is lost");
+	SAME("restart: what it had is lost", "what it had", d->asked, had);
+	SAME("restart: what it had is lost", "what the pool took", d->got, taken);
 	forget_waiting(b, d->cpu);
 	if (b->timed && of->group->bandwidth.period.rq == of->rq) /* it serves the timer */
 		b->at = (d->clock / b->period + 1) * b->period;
@@ -303,6 +351,7 @@ static void move(struct sched *s, const told *d)
 	const struct fair_queue *of = queue_of(s, d->group, d->cpu);
 
 	JUDGE(of && d->cpu < BOOK_CPUS, "no such queue");
+	now_judge(act_name[d->act], d->group, true, d->cpu);
 	b->slice = d->slice;
 	if (d->act != QUOTA_pay)
 		finish_paying(b);
@@ -329,11 +378,13 @@ static void move(struct sched *s, const told *d)
 		restart(b, q, d, of);
 		break;
 	}
-	JUDGE(d->pool == b->pool && d->owed == b->owed, "the pool holds another amount");
-	JUDGE(d->debt == q->debt, "a debt is another");
-	JUDGE(d->nr_waiting == b->nr_waiting || told_before_it_left(b, q, d),
-	      "the list of throttled queues has another length");
-	JUDGE(d->remaining == q->local, "a queue has another amount");
+	SAME("the pool holds another amount", "pool->runtime_ns", d->pool, b->pool);
+	SAME("the pool holds another amount", "pool->owed_ns", d->owed, b->owed);
+	SAME("a debt is another", "debt", d->debt, q->debt);
+	if (!told_before_it_left(b, q, d))
+		SAME("the list of throttled queues has another length", "its length", d->nr_waiting,
+		     b->nr_waiting);
+	SAME("a queue has another amount", "remaining", d->remaining, q->local);
 }
 
 /* --- periods ---------------------------------------------------------------------------------- */
@@ -380,7 +431,7 @@ static void refill(struct sched *s, struct book *b, const struct event_sched_dec
 	}
 	periods = (d->clock - b->at) / b->period + 1;
 	/* More have no room in the record: 50 days of the shortest. */
-	JUDGE(d->periods == least(periods, UINT32_MAX), "refill: number of periods");
+	SAME("refill: number of periods", "periods", d->periods, least(periods, UINT32_MAX));
 	b->granted += periods * b->quota;
 	judge_windows(b, s->nr_cpus);
 	b->nr_periods += periods;
@@ -431,7 +482,8 @@ static void change_pool(struct sched *s, const struct event_sched_decision_pool 
 	struct book *b = open_book(s, d->group);
 
 	finish_paying(b);
-	JUDGE(d->before == b->pool, "the pool held another amount");
+	now_judge(act_name[d->act], d->group, false, 0);
+	SAME("the pool held another amount", "pool->runtime_ns", d->before, b->pool);
 	if (d->act == QUOTA_limit)
 		limit(b, d);
 	else if (d->act == QUOTA_slack)
@@ -439,11 +491,12 @@ static void change_pool(struct sched *s, const struct event_sched_decision_pool 
 	else
 		refill(s, b, d);
 	JUDGE(d->quota == b->quota && d->burst == b->burst && d->period == b->period, "limits");
-	JUDGE(d->kept == b->pool && d->owed == b->owed, "the pool holds another amount");
-	JUDGE(d->nr_periods == (u32)b->nr_periods && d->nr_throttled == (u32)b->nr_throttled,
-	      "periods are counted wrong");
-	JUDGE(d->nr_bursts == (u32)b->nr_bursts && d->burst_time == b->burst_time,
-	      "bursts are counted wrong");
+	SAME("the pool holds another amount", "pool->runtime_ns", d->kept, b->pool);
+	SAME("the pool holds another amount", "pool->owed_ns", d->owed, b->owed);
+	SAME("periods are counted wrong", "nr_periods", d->nr_periods, (u32)b->nr_periods);
+	SAME("periods are counted wrong", "nr_throttled", d->nr_throttled, (u32)b->nr_throttled);
+	SAME("bursts are counted wrong", "nr_bursts", d->nr_bursts, (u32)b->nr_bursts);
+	SAME("bursts are counted wrong", "burst_used_ns", d->burst_time, b->burst_time);
 }
 
 void quota_event(struct sched *s, const struct sched_event *event)
@@ -471,11 +524,12 @@ static void compare_queue(struct book *b, const struct fair_queue *q)
 	const struct share *share = &b->share[rq->cpu];
 	bool runs = q->curr && q->curr->queued; /* else it is about to switch */
 
+	now_judge("afterwards", b->group, true, rq->cpu);
 	JUDGE(q->limited == share->limited && q->throttled == share->throttled, "who is limited");
-	JUDGE(q->debt == share->debt, "a debt is another");
+	SAME("a debt is another", "debt", q->debt, share->debt);
 	if (!share->limited)
 		return;
-	JUDGE(q->remaining == share->local, "a queue has another amount");
+	SAME("a queue has another amount", "remaining", q->remaining, share->local);
 	JUDGE(!share->hungry, "a queue without runtime did not ask for more");
 	JUDGE(!runs || !share->throttled || rq->need_resched, "a throttled queue runs");
 	JUDGE(!runs || !share->refused || rq->need_resched, "a queue without runtime runs on");
@@ -491,16 +545,21 @@ static bool is_served(const struct bandwidth_timer *timer, u64 at)
 static void compare_pool(struct book *b, const struct bandwidth *pool)
 {
 	finish_paying(b);
-	JUDGE(pool->runtime_ns == b->pool && pool->owed_ns == b->owed, "the pool");
-	JUDGE(!!pool->period.rq == b->timed && !!pool->slack.rq == b->slack_timed, "timers");
-	JUDGE(!b->timed || pool->period.at == b->at, "the period ends at another time");
-	JUDGE(!b->slack_timed || pool->slack.at == b->slack_at, "slack at another time");
+	now_judge("afterwards", b->group, false, 0);
+	SAME("the pool", "pool->runtime_ns", pool->runtime_ns, b->pool);
+	SAME("the pool", "pool->owed_ns", pool->owed_ns, b->owed);
+	SAME("timers", "whether the period's timer runs", !!pool->period.rq, b->timed);
+	SAME("timers", "whether the slack's timer runs", !!pool->slack.rq, b->slack_timed);
+	if (b->timed)
+		SAME("the period ends at another time", "pool->period.at", pool->period.at, b->at);
+	if (b->slack_timed)
+		SAME("slack at another time", "pool->slack.at", pool->slack.at, b->slack_at);
 	JUDGE(b->timed || !b->nr_waiting, "throttled for ever");
-	JUDGE(pool->nr_periods == b->nr_periods && pool->nr_throttled == b->nr_throttled,
-	      "periods are counted wrong");
-	JUDGE(pool->nr_bursts == b->nr_bursts && pool->burst_used_ns == b->burst_time,
-	      "bursts are counted wrong");
-	JUDGE(pool->throttled_ns == b->throttled_time, "throttled time");
+	SAME("periods are counted wrong", "nr_periods", pool->nr_periods, b->nr_periods);
+	SAME("periods are counted wrong", "nr_throttled", pool->nr_throttled, b->nr_throttled);
+	SAME("bursts are counted wrong", "nr_bursts", pool->nr_bursts, b->nr_bursts);
+	SAME("bursts are counted wrong", "burst_used_ns", pool->burst_used_ns, b->burst_time);
+	SAME("throttled time", "pool->throttled_ns", pool->throttled_ns, b->throttled_time);
 	JUDGE(!b->timed || is_served(&pool->period, b->at), "nobody ends the period");
 	JUDGE(!b->slack_timed || is_served(&pool->slack, b->slack_at), "nobody shares out");
 }
