@@ -23,7 +23,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 
 from fairground.lab import (
-    check, citations, explain, grade, handout, objects, regions, replay, spec, submission, tiers, workshop)
+    check, checks, citations, explain, grade, handout, objects, regions, replay, spec, submission, tiers, workshop)
 from fairground.lab.results import Result
 
 LABS = spec.all_labs()
@@ -395,6 +395,38 @@ def test_a_policy_that_does_not_end_is_waited_for_once(monkeypatch):
     assert not graded.refused and not graded.score
     assert [result.message.startswith("not tried") for result in graded.results] == [False] + [True] * (
         len(lab.simulator) + len(lab.kernel) - 1)
+
+
+# --- what a failed check says ----------------------------------------------------------------------------------
+
+
+CHECKS = """\
+static void check_cpu(struct machine *m, unsigned cpu)
+{
+        assert_int_equal(goes_to(m, cpu), cases[0].to);
+        assert_int_equal(m->nr,
+                         3);
+        assert_true(is_linked(t) && !f("a, (b"));
+        assert_in_range(stat.ns, 3 * MS, 4 * MS);
+        assert_ptr_equal(eevdf_best(q), &crowd[right]);
+}
+"""
+
+
+@pytest.mark.parametrize(("line", "printed", "said"), [
+    (3, "0x4 != 0", "goes_to(m, cpu) is 4, where 0 is right: cases[0].to"),
+    (4, "0xffffffffffffffff != 0x3", "m->nr is -1, where 3 is right"),
+    (6, 'is_linked(t) && !f("a, (b")', 'is_linked(t) && !f("a, (b") does not hold'),
+    (7, "7 is not within the range 3-4", "stat.ns is 7, where 3 to 4 is right"),
+    (8, "0x602000001230 != 0x602000001270", "eevdf_best(q) is another than &crowd[right]"),
+    (9, "0x4 != 0", "4 came out, where 0 is right"),
+    (3, "CPU 1 runs nobody", "CPU 1 runs nobody"),
+])
+def test_a_failed_check_says_what_was_compared(line, printed, said, tmp_path):
+    (tmp_path / "test_x.c").write_text(CHECKS.replace(8 * " ", "\t"), encoding="utf-8")
+    macro, arguments, around = checks.asserted(tmp_path / "test_x.c", line)
+    assert checks.sentence(printed, macro, arguments) == said
+    assert around == ("check_cpu" if macro else "")
 
 
 # --- judging ----------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from . import box, contest, explain, reading, replay, verdicts
+from . import box, checks, contest, explain, reading, replay, verdicts
 from .explain import Findings
 from .results import Result, drawn
 from .spec import Lab, LabError, Run, UnitTests
@@ -26,11 +26,10 @@ PATIENCE = 3  # tests of one kind that do not end; the others are then not tried
 
 MESSAGE_OF_TEST = re.compile(r"^(?:#|ERROR:) (.+)$", re.MULTILINE)
 PLACE = re.compile(r"(tests/unit/[\w.]+:\d+): error: Failure!|^(tests/unit/[\w.]+:\d+)", re.MULTILINE)
-ORACLE = re.compile(r"(tests/oracle/\w+\.c:\d+): (.+)", re.DOTALL)
+STOPPED = re.compile(r"(?:build/inc/sched/)?((?:tests|sched|lib)/[\w/]+\.[ch]:\d+): (.+)", re.DOTALL)
 SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: |runtime error: )([^\n(]+)")
 HIDDEN = "it looks at what is not on the one way down the tree,"  # a test hides the rest as poisoned memory
 FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (\w+) ((?:sched|lib|tests)/\S+?:\d+)")
-UNEQUAL = re.compile(r"\b(0x[0-9a-f]+|0) != (0x[0-9a-f]+|0)\b")
 COMPLAINT = re.compile(r"^(?:\[ *[\d.]+\] )?(?:not ok \d+ -? *|  FAIL *)(\S.*)$|^(\S.*\S) +FAILED$", re.MULTILINE)
 CHECK = re.compile(r"# (\S+:\d+): check failed: (.*)")
 OUT_OF_TIME = f"QEMU failed: exit code {-signal.SIGXCPU}"
@@ -46,30 +45,24 @@ def unit_targets(lab: Lab, workshop: Workshop) -> list[str]:
     return [f"build/unit/test_{tests.program}" for tests in lab.unit] + workshop.kernel_objects(lab)
 
 
-def _in_decimal(match: re.Match[str]) -> str:
-    """Two numbers that should be equal, as people read them. Numbers so big are addresses of tasks."""
-    pair = [int(text, 16) for text in match.groups()]
-    pair = [number - (1 << 64) if number >> 63 else number for number in pair]
-    if any(abs(number) >> 44 for number in pair):
-        return "another task than the right one"
-    return f"{pair[0]} came out, where {pair[1]} is right"
-
-
-def _why_failed(text: str, ended: box.Ended) -> str:
-    """The reason in the output of a failed test."""
+def _why_failed(text: str, ended: box.Ended, tree: pathlib.Path, test: str) -> str:
+    """The reason in the output of a failed @test, whose source is in @tree."""
     sanitizer, frame = SANITIZER.search(text), FRAME.search(text)
     if sanitizer:
         found = HIDDEN if sanitizer[1].startswith("use-after-poison") else sanitizer[1].strip()
         return found + (f" in {frame[1]}(), {frame[2]}" if frame else "")
     lines = [line.strip() for line in MESSAGE_OF_TEST.findall(text)]
     lines = [line for line in lines if not line.startswith(("ok - ", "not ok - ")) and "error: Failure!" not in line]
-    told = UNEQUAL.sub(_in_decimal, "; ".join(lines))
-    place = PLACE.search(text)
-    judged = ORACLE.match(told)
+    found = PLACE.search(text)
+    place = (found[1] or found[2]) if found else ""
+    macro, arguments, around = checks.asserted(tree / place.partition(":")[0], int(place.partition(":")[2] or 0))
+    told = "; ".join(checks.sentence(line, macro, arguments) for line in lines)
+    judged = STOPPED.match(told)
     if judged:  # what stopped the machine says more than where the test's host ended it
-        return f"{judged[2][:400]} ({judged[1]})"
-    where = f" ({place[1] or place[2]})" if place else ""
-    return (told or ended.how)[:400] + where
+        rule = "" if judged[1].startswith("tests/") else "the machine stops, because this does not hold: "
+        return f"{rule}{judged[2][:400]} ({judged[1]})"
+    helper = f", in {around}()" if around not in ("", test) else ""
+    return (told or ended.how)[:400] + (f" ({place}{helper})" if place else "")
 
 
 def _run_test(workshop: Workshop, program: str, test: str) -> tuple[bool, str, bool]:
@@ -83,8 +76,8 @@ def _run_test(workshop: Workshop, program: str, test: str) -> tuple[bool, str, b
     if not ended.status and reports == [("", test)]:
         return True, "", False
     if not reports:
-        return False, f"the test reported nothing: {_why_failed(ended.text, ended)}", False
-    return False, _why_failed(ended.text, ended), False
+        return False, f"the test reported nothing: {_why_failed(ended.text, ended, workshop.tree, test)}", False
+    return False, _why_failed(ended.text, ended, workshop.tree, test), False
 
 
 def _unit_program(workshop: Workshop, tests: UnitTests) -> Iterator[Result]:
