@@ -389,7 +389,8 @@ def test_a_policy_that_does_not_end_is_waited_for_once(monkeypatch):
     monkeypatch.setattr(tiers, "build", lambda *_: ([], ""))
     monkeypatch.setattr(grade, "_too_much", lambda *_: "")
     lab = spec.find("10")
-    bench = types.SimpleNamespace(learn_calls=lambda _: None, put=lambda *_: None, reaches_around=lambda _: "",
+    bench = types.SimpleNamespace(learn_calls=lambda _: None, learn_checks=lambda _: None, put=lambda *_: None,
+                                  reaches_around=lambda _: "",
                                   draw_order=lambda _: None)
     graded = grade.of_code(lab, regions.read(handout.texts(lab), lab), bench, 1, list(spec.TIERS))
     assert not graded.refused and not graded.score

@@ -20,6 +20,32 @@ __attribute__((constructor)) static void choose_test(void)
 		cmocka_set_test_filter(name);
 }
 
+/* --- the record of a test --------------------------------------------------- */
+
+static const char *record_key;
+static u64 checks;
+static unsigned nr_checks;
+
+void host_checked(unsigned line)
+{
+	checks = (checks ^ line) * 0x9e3779b97f4a7c15ull;
+	checks ^= checks >> 29;
+	nr_checks++;
+}
+
+__attribute__((constructor)) static void begin_record(void)
+{
+	record_key = getenv("UNIT_RECORD");
+	if (record_key)
+		checks = strtoull(record_key, NULL, 10);
+}
+
+__attribute__((destructor)) static void print_record(void)
+{
+	if (record_key)
+		printf("# record %u %016llx\n", nr_checks, (unsigned long long)checks);
+}
+
 /* --- the seam ------------------------------------------------------------- */
 
 static struct host_lock *held[8];

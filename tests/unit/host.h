@@ -12,6 +12,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "checked.h"
+
 #include "sched/fair/core/fair.h"
 #include "sched/observe/event.h"
 #include "sched/fair/cfs/cfs.h"

@@ -103,6 +103,7 @@ static void one_after_the_other(bool here_first, s64 *value)
 		of->here();
 	of->outcome(value);
 	of->end();
+	CHECKED();
 }
 
 /* The first field in which @got is neither @a nor @b; with @b NULL, is not @a. */

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "checked.h"
+
 #include "kernel/task/futex.c"
 #include "kernel/task/task.h"
 #include "step.h"
@@ -243,6 +245,7 @@ static void ends_the_sleep(void (*what)(void))
 			fail_msg("wait_for_wake() returned and still announces a sleep: at its "
 				 "next switch the thread stays away for ever");
 	} while (!nr_switches);
+	CHECKED();
 }
 
 static void a_wakeup_between_any_two_instructions_ends_the_sleep(void **state)
@@ -274,6 +277,7 @@ static void a_thread_that_is_woken_for_something_else_sleeps_on(void **state)
 			 "timeout and no signal: a thread may be woken for something else, so it "
 			 "must look again each time",
 			 nr_switches);
+	CHECKED();
 }
 
 /* --- wake_waiter --------------------------------------------------------------------------- */
@@ -302,6 +306,7 @@ static void woken_is_set_before_its_thread_is_woken(void **state)
 	if (woken_too_early)
 		fail_msg("wake_waiter() wakes the thread before woken is set: on another CPU it "
 			 "looks at once, sees nothing and sleeps on");
+	CHECKED();
 }
 
 static void who_is_woken_is_in_no_bucket_and_released(void **state)
@@ -319,6 +324,7 @@ static void who_is_woken_is_in_no_bucket_and_released(void **state)
 	if (!w->released)
 		fail_msg("wake_waiter() does not store released: each waiter then takes the lock "
 			 "of the bucket, for which the waker should have spared it");
+	CHECKED();
 }
 
 /* As soon as `released` is stored, the waiter's stack is another's: the page is closed. */
@@ -345,6 +351,7 @@ static void a_waiter_that_is_released_is_touched_no_more(void **state)
 			 "something else");
 	if (!nr_wakeups)
 		fail_msg("wake_waiter() woke no thread");
+	CHECKED();
 }
 
 /* --- begin_wait ------------------------------------------------------------------------------ */
@@ -390,6 +397,7 @@ static void the_word_changes_between_any_two_instructions_of_the_look(void **sta
 	if (!sleeps || !in_its_bucket())
 		fail_msg("the word holds what is expected: begin_wait() must say so, with the "
 			 "waiter in its bucket");
+	CHECKED();
 }
 
 static void an_error_of_the_load_leaves_nobody_in_the_bucket(void **state)
@@ -405,6 +413,7 @@ static void an_error_of_the_load_leaves_nobody_in_the_bucket(void **state)
 	if (in_its_bucket())
 		fail_msg("the load of the word fails, and begin_wait() leaves the waiter in its "
 			 "bucket: the next wakeup finds it there, when its stack has ended");
+	CHECKED();
 }
 
 int main(void)

@@ -380,6 +380,7 @@ static void same(const struct scene *sc, const char *what, u64 got, u64 right)
 {
 	char cpus[CPU_MAX * 2 + 1] = "";
 
+	CHECKED();
 	if (got == right)
 		return;
 	for (unsigned cpu = 0; cpu < sc->m->nr_cpus; cpu++)

@@ -82,6 +82,8 @@ def _too_much(lab: Lab, workshop: Workshop, built: list[str]) -> str:
 
 def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progress: Progress, now: Waiting) -> None:
     workshop.learn_calls(grade.lab)
+    if "unit" in grade.chosen:
+        workshop.learn_checks(grade.lab)
     workshop.put(grade.lab, code)
     try:
         grade.refused = workshop.reaches_around(grade.lab)

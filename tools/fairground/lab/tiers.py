@@ -9,11 +9,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from . import box, checks, contest, explain, reading, replay, verdicts
+from ..base.tree import ROOT
+from . import box, checks, contest, explain, handout, reading, replay, verdicts
 from .explain import Findings
 from .results import Result, drawn
 from .spec import Lab, LabError, Run, UnitTests
-from .workshop import BuildFailed, Workshop
+from .workshop import BuildFailed, Workshop, of_reference, unit_program
 
 JUDGES = {**explain.JUDGES, **verdicts.JUDGES}
 READS, CLOSED = box.View((), opens=True), box.View(())  # sanitizers read the program that they report of
@@ -24,7 +25,8 @@ KERNEL_SECONDS = "240"  # on the clock, for what sleeps; CPU time ends what runs
 KERNEL_PATIENCE = 2
 PATIENCE = 3  # tests of one kind that do not end; the others are then not tried
 
-MESSAGE_OF_TEST = re.compile(r"^(?:#|ERROR:) (.+)$", re.MULTILINE)
+MESSAGE_OF_TEST = re.compile(r"^(?:#|ERROR:) (?!record )(.+)$", re.MULTILINE)
+RECORD = re.compile(r"^# record (\d+ [0-9a-f]{16})$", re.MULTILINE)
 PLACE = re.compile(r"(tests/unit/[\w.]+:\d+): error: Failure!|^(tests/unit/[\w.]+:\d+)", re.MULTILINE)
 STOPPED = re.compile(r"(?:build/inc/sched/)?((?:tests|sched|lib)/[\w/]+\.[ch]:\d+): (.+)", re.DOTALL)
 SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: |runtime error: )([^\n(]+)")
@@ -42,7 +44,7 @@ BUG = re.compile(r"^schedsim: (bug at .*)$", re.MULTILINE)
 
 def unit_targets(lab: Lab, workshop: Workshop) -> list[str]:
     """The test programs of @lab, and the kernel's objects with its regions, which show what these call."""
-    return [f"build/unit/test_{tests.program}" for tests in lab.unit] + workshop.kernel_objects(lab)
+    return [unit_program(tests.program) for tests in lab.unit] + workshop.kernel_objects(lab)
 
 
 def _why_failed(text: str, ended: box.Ended, tree: pathlib.Path, test: str) -> str:
@@ -65,29 +67,56 @@ def _why_failed(text: str, ended: box.Ended, tree: pathlib.Path, test: str) -> s
     return (told or ended.how)[:400] + (f" ({place}{helper})" if place else "")
 
 
-def _run_test(workshop: Workshop, program: str, test: str) -> tuple[bool, str, bool]:
-    """(passed, why not, whether it did not end)"""
-    environment = {"UNIT_TEST": test, "CMOCKA_MESSAGE_OUTPUT": "TAP",
+def _report(workshop: Workshop, program: str, test: str) -> box.Ended:
+    environment = {"UNIT_TEST": test, "CMOCKA_MESSAGE_OUTPUT": "TAP", "UNIT_RECORD": workshop.key,
                    "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=1024:verify_asan_link_order=0"}
-    ended = box.program([f"build/unit/test_{program}"], workshop.tree, UNIT_LIMITS, READS, environment)
+    return box.program([program], workshop.tree, UNIT_LIMITS, READS, environment)
+
+
+def _other_checks(lab: Lab, workshop: Workshop, program: str, test: str, record: str) -> str:
+    """A sentence if a @test that passed made other checks than it makes of the reference; "" if it made the same."""
+    reference = of_reference(program, lab)
+    if handout.manifest(ROOT):
+        return ""
+    key = f"{reference} {test}"
+    if key not in workshop.checks:
+        workshop.checks[key] = _record(_report(workshop, reference, test))
+    right = workshop.checks[key]
+    if not right:
+        raise LabError(f"lab {lab.number}, {test}: the reference leaves no record of its checks")
+    if record == right:
+        return ""
+    return (f"the test is not believed: it says that it passed, but it made {record.partition(' ')[0] or 'no'} checks, "
+            f"where it makes {right.partition(' ')[0]} of the reference, or others")
+
+
+def _record(ended: box.Ended) -> str:
+    """Which checks were made: their number, and a digest of their places; "" if that is not told once."""
+    found = RECORD.findall(ended.text)
+    return found[0] if len(found) == 1 else ""
+
+
+def _run_test(lab: Lab, workshop: Workshop, program: str, test: str) -> tuple[bool, str, bool]:
+    """(passed, why not, whether it did not end)"""
+    ended = _report(workshop, program, test)
     if ended.timed_out:
         return False, f"your code did not end within {UNIT_LIMITS.cpu_s} s: a loop that never leaves?", True
     reports = re.findall(r"^(not )?ok \d+ - (\w+)", ended.text, re.MULTILINE)
     if not ended.status and reports == [("", test)]:
-        return True, "", False
-    if not reports:
-        return False, f"the test reported nothing: {_why_failed(ended.text, ended, workshop.tree, test)}", False
-    return False, _why_failed(ended.text, ended, workshop.tree, test), False
+        other = _other_checks(lab, workshop, program, test, _record(ended))
+        return not other, other, False
+    why = _why_failed(ended.text, ended, workshop.tree, test)
+    return False, why if reports else f"the test reported nothing: {why}", False
 
 
-def _unit_program(workshop: Workshop, tests: UnitTests) -> Iterator[Result]:
+def _unit_program(lab: Lab, workshop: Workshop, tests: UnitTests) -> Iterator[Result]:
     endless = 0
     for test, points in tests.tests.items():
         title = test.replace("_", " ")
         if endless >= PATIENCE:
             yield Result("unit", title, 0, points, "not tried, for too many tests before it did not end")
             continue
-        passed, why, hung = _run_test(workshop, tests.program, test)
+        passed, why, hung = _run_test(lab, workshop, unit_program(tests.program), test)
         endless += hung
         detail = "" if passed else f"Again: make unit TESTS={tests.program} TEST={test}"
         yield Result("unit", title, points if passed else 0, points, why, detail)
@@ -95,7 +124,7 @@ def _unit_program(workshop: Workshop, tests: UnitTests) -> Iterator[Result]:
 
 def unit(lab: Lab, workshop: Workshop, _: int) -> Iterator[Result]:
     for tests in lab.unit:
-        yield from _unit_program(workshop, tests)
+        yield from _unit_program(lab, workshop, tests)
 
 
 # --- decisions --------------------------------------------------------------------------------------------------

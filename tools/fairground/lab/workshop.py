@@ -11,6 +11,7 @@ import pathlib
 import queue
 import random
 import re
+import secrets
 import shutil
 import sys
 from collections.abc import Iterator
@@ -62,6 +63,16 @@ def _free_place(below: pathlib.Path) -> tuple[pathlib.Path, TextIO]:
     raise AssertionError
 
 
+def unit_program(name: str) -> str:
+    """The file of a program of unit tests."""
+    return f"build/unit/test_{name}"
+
+
+def of_reference(program: str, lab: Lab) -> str:
+    """Where @program with the reference of @lab is kept."""
+    return f"{program}-{lab.number}"
+
+
 class Workshop:
     """A tree below the build directory. One submission is in it at a time."""
 
@@ -72,6 +83,9 @@ class Workshop:
         self.records = ""  # where simulated runs keep their records of decisions, {}: the run's title; "": nowhere
         self.references: dict[int, str] = {}  # by lab: the simulator with its reference
         self.outlines: dict[tuple[int, str], replay.Outline] = {}  # of the reference's runs: of seed and title
+        self.key = str(secrets.randbits(63))  # of the records of unit tests
+        self.checks: dict[str, str] = {}  # of each reference's program and test: the record
+        self._kept: set[pathlib.Path] = set()  # programs of references
         self._ready = False
         self._known_calls: dict[int, set[str]] = {}  # of each lab's files in the kernel, without a student's code
         self._may_look: dict[int, objects.Look] = {}  # of each lab's files, how they may look
@@ -241,7 +255,7 @@ class Workshop:
         known = self._look(lab)
         if lab.replayed and not handout.manifest(ROOT):  # a hand-out has no reference
             self.build(["build/schedsim"])
-            self.references[lab.number] = f"build/schedsim-{lab.number}"
+            self.references[lab.number] = of_reference("build/schedsim", lab)
             shutil.copy2(self.tree / "build/schedsim", self.tree / self.references[lab.number])
         self.put(lab, regions.stubs(lab))
         self._may_look[lab.number] = known | self._look(lab)
@@ -251,6 +265,17 @@ class Workshop:
             calls = objects.undefined([self.tree / name for name in self.kernel_objects(lab)])
             self._known_calls[lab.number] = calls.union(
                 *(re.findall(r"\w+", outside[name]) for name in lab.kernel_files))
+
+    def learn_checks(self, lab: Lab) -> None:
+        """Keep the unit tests of @lab with the reference, whose checks tell how many there are. Changes the tree."""
+        programs = [unit_program(tests.program) for tests in lab.unit]
+        if handout.manifest(ROOT) or all((self.tree / of_reference(name, lab)) in self._kept for name in programs):
+            return  # a hand-out has no reference
+        self.put(lab, regions.read(handout.texts(lab), lab))
+        self.build(programs)
+        for name in programs:
+            shutil.copy2(self.tree / name, self.tree / of_reference(name, lab))
+            self._kept.add(self.tree / of_reference(name, lab))
 
     def new_kernel_calls(self, lab: Lab) -> list[str]:
         """What the built files of the kernel call beside that and what the lab allows."""
