@@ -22,7 +22,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ..base.tree import ROOT
-from . import calls
+from . import calls, variants
 from .spec import LabError
 
 OUTPUT_LIMIT = 256 << 10
@@ -105,7 +105,9 @@ def demand() -> None:
 
 def _around_tool(cwd: pathlib.Path, writes: Sequence[pathlib.Path]) -> list[str]:
     """The host read-only, without our tree; @cwd and @writes as they are."""
-    words = [*ALONE, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", str(ROOT)]
+    words = [*ALONE, "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp"]
+    for path in filter(None, (variants.trunk(), ROOT)):
+        words += ["--tmpfs", str(path)]
     for path in (cwd, *writes):
         words += ["--bind", str(path), str(path)]
     return [*words, "--chdir", str(cwd), "--"]

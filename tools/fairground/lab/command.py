@@ -15,7 +15,7 @@ from ..base.settings import Settings, UsageError
 from ..base.tree import ROOT
 from ..helps import show_examples
 from ..words import Command
-from . import handout, outputs
+from . import handout, outputs, variants
 from .spec import TIERS, Lab, LabError, all_labs, find, wrong_solution
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ COMMAND = Command("lab", tree="labs", examples=(
 
 EXAMPLES = {
     "list": (("", "the labs there are"),),
-    "handout": (("5 lab5", "the tree of lab 5 in the new directory lab5"),),
+    "handout": (("5 lab5", "the tree of lab 5 in the new directory lab5"),
+                ("2 lab2 --variant autumn-27", "with rules that the key draws; the grader is given it, too")),
     "grade": (("--lab 5 --json results.json submission.tar.gz", "with the file that Gradescope reads"),
               ("--lab 5 --records seen submission.tar.gz", "with files to drop on build/fairground.html")),
     "class": (("--lab 5 --seed 4711 --csv grades.csv submissions", "a line for each student"),),
@@ -38,20 +39,26 @@ EXAMPLES = {
 SUBMISSION, REFERENCE = "submission", "reference"  # records of each
 
 
+def _add_variant(one: argparse.ArgumentParser) -> None:
+    one.add_argument("--variant", metavar="KEY", help="labs whose rules KEY draws: a secret text of yours")
+
+
 def options(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="lab_command", required=True, metavar="list|handout|grade|class|export|check")
     commands.add_parser("list", help="the labs there are")
     one = commands.add_parser("handout", help="write the student's tree of a lab")
     one.add_argument("number", metavar="NN")
     one.add_argument("directory", metavar="DIR", help="an empty directory, or one that is not there yet")
+    _add_variant(one)
     one = commands.add_parser("grade", help="grade a submission: a tree, some files or an archive")
     one.add_argument("directory", metavar="DIR|ARCHIVE", nargs="?", help="default: this tree")
     one.add_argument("--wrong", metavar="NAME", help="instead: a wrong solution of labs/*/wrong.toml")
     one.add_argument("--lab", metavar="NN", help="default: what the hand-out says")
     one.add_argument("--records", metavar="DIR",
                      help="keep what each simulated run decides, and the reference, for build/fairground.html")
-    one.add_argument("--seed", dest="drawn", type=whole(0, U32), default=1, metavar="S",
-                     help="another seed: other runs of the same kind (default 1)")
+    _add_variant(one)
+    one.add_argument("--seed", dest="drawn", type=whole(0, U32), metavar="S",
+                     help="another seed: other runs of the same kind (default 1; of a variant, drawn by its key)")
     one.add_argument("--tiers", default=",".join(TIERS), help=f"default: {','.join(TIERS)}")
     one.add_argument("--json", metavar="FILE", help="also write Gradescope's results.json")
     one.add_argument("--repeat", type=whole(1, 1000), default=1, metavar="N",
@@ -62,8 +69,9 @@ def options(parser: argparse.ArgumentParser) -> None:
     one = commands.add_parser("class", help="grade every submission of a directory")
     one.add_argument("directory", metavar="DIR", help="a directory or an archive in it for each student")
     one.add_argument("--lab", metavar="NN", required=True)
-    one.add_argument("--seed", dest="drawn", type=whole(0, U32), default=1, metavar="S",
-                     help="the same for all (default 1)")
+    _add_variant(one)
+    one.add_argument("--seed", dest="drawn", type=whole(0, U32), metavar="S",
+                     help="the same for all (default 1; of a variant, drawn by its key)")
     one.add_argument("--tiers", default=",".join(TIERS), help=f"default: {','.join(TIERS)}")
     one.add_argument("--csv", metavar="FILE", required=True, help="the table; rewritten after each submission")
     one.add_argument("--page", metavar="FILE.html", help="a leaderboard")
@@ -76,6 +84,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--lab", metavar="NN", required=True)
     one = commands.add_parser("check", help="are the labs themselves right? (TAP)")
     one.add_argument("--lab", metavar="NN", action="append", help="only this one; may be repeated")
+    _add_variant(one)
     one.add_argument("--seed", dest="drawn", type=whole(0, U32), metavar="S",
                      help="default: a new one, which is printed")
     one.add_argument("--full", action="store_true", help="every kernel run and every hand-out too")
@@ -147,18 +156,19 @@ def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
 
     box.trusted = arguments.trusted
     box.demand()
+    seed = _seed(arguments, 1)
     workshop = Workshop(pathlib.Path(settings.build), len(os.sched_getaffinity(0)))
     workshop.records = str(records / f"{{}}.{SUBMISSION}.json") if records else ""
     digests: dict[str, int] = {}
     for _ in range(arguments.repeat):
-        got = (grade.of_submission(lab, directory, workshop, arguments.drawn, chosen, partial) if directory else
-               grade.of_code(lab, wrong, workshop, arguments.drawn, chosen, partial))
+        got = (grade.of_submission(lab, directory, workshop, seed, chosen, partial) if directory else
+               grade.of_code(lab, wrong, workshop, seed, chosen, partial))
         digests[grade.digest(got)] = digests.get(grade.digest(got), 0) + 1
     if out:
         grade.write_json(got, out)
     print(grade.text(got))
     if records:
-        print(_compared(lab, records, workshop, arguments.drawn))
+        print(_compared(lab, records, workshop, seed))
     if classroom:
         outputs.append(classroom, f"result={grade.classroom(got)}\n")
     if arguments.repeat > 1:
@@ -180,6 +190,7 @@ def _submissions(directory: str) -> dict[str, pathlib.Path]:
 def _class(settings: Settings, arguments: argparse.Namespace) -> int:
     from . import box, grade, roster
     box.demand()
+    seed = _seed(arguments, 1)
     lab, chosen, out = find(arguments.lab), _tiers(arguments.tiers), pathlib.Path(arguments.csv)
     if arguments.page and pathlib.Path(arguments.page).resolve() == out.resolve():
         raise UsageError(f"--page {arguments.page}: --csv goes to the same file; each needs its own")
@@ -189,7 +200,7 @@ def _class(settings: Settings, arguments: argparse.Namespace) -> int:
         outputs.check_directory(results)
     found = _submissions(arguments.directory)
     done: list[roster.Row] = []
-    for row in roster.rows(lab, found, pathlib.Path(settings.build), arguments.drawn, chosen, arguments.jobs):
+    for row in roster.rows(lab, found, pathlib.Path(settings.build), seed, chosen, arguments.jobs):
         done.append(row)
         if len(done) == len(found) or not outputs.is_stream(out):
             roster.write_csv(done, out)
@@ -198,7 +209,7 @@ def _class(settings: Settings, arguments: argparse.Namespace) -> int:
         print(printable(f"{len(done)} of {len(found)}: {row.student} {row.grade.score:g}: {row.sentence}"),
               flush=True)
     if page:
-        roster.write_page(lab, arguments.drawn, done, page)
+        roster.write_page(lab, seed, done, page)
     return 0
 
 
@@ -214,9 +225,21 @@ def _export(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _seed(arguments: argparse.Namespace, otherwise: int) -> int:
+    """The seed that was given, or that the key of the variant draws, or @otherwise."""
+    if arguments.drawn is not None:
+        return int(arguments.drawn)
+    return variants.seed(arguments.variant) if arguments.variant else otherwise
+
+
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """coursework: hand out a lab, grade a submission, check the labs themselves"""
+    key = getattr(arguments, "variant", None)
     try:
+        if key is not None:
+            done = variants.run_elsewhere(key, settings.build)
+            if done is not None:
+                return done
         if arguments.lab_command == "list":
             for lab in all_labs():
                 functions = ", ".join(hole.name + "()" for hole in lab.holes if not hole.whole)
@@ -228,6 +251,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
                 nr = handout.write(lab, to)
             print(f"{arguments.directory}: lab {lab.number}, {nr} files; begin with "
                   f"labs/{lab.directory.name}/README.md")
+            print("\n".join(variants.told(lab, key) if key is not None else ()), end="\n" * (key is not None))
             return 0
         if arguments.lab_command == "grade":
             return _grade(settings, arguments)
@@ -239,7 +263,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         if handout.manifest(ROOT):
             raise UsageError("labs are checked in the trunk; in a hand-out there is `make lab`")
         labs = [find(number) for number in arguments.lab] if arguments.lab else all_labs()
-        seed = arguments.drawn if arguments.drawn is not None else random.randrange(1, 1_000_000)
+        seed = _seed(arguments, random.randrange(1, 1_000_000))
         return check.run(labs, pathlib.Path(settings.build), seed, arguments.full, arguments.jobs)
     except LabError as error:
         raise UsageError(str(error)) from error

@@ -27,6 +27,7 @@ TOP = ("Makefile", "VERSION", "LICENSE", ".gitignore", ".clang-format", ".editor
 NOT = ("tests/model/hogs.py", "tests/model/pelt.py", "tests/model/golden.py", "tests/model/campaign.py")
 NO_SOURCE = re.compile(r"(?:^|/)(?:build(?:-[^/]*)?|__pycache__|\.[^/]*cache)/|\.(?:pyc|orig|rej)$|^(?!tests/).*\.dat$")
 DRIVERS = re.compile(r"^tests/(?:unit|prop|kernel)/\w+\.py$")  # of our own tests: make unit and make prop need none
+INSTRUCTORS = ("wrong.toml", "right.toml", "instructor.md", "variants.toml")  # of the files of a lab
 MANIFEST = pathlib.Path("labs/handout.json")
 START = """# Lab {lab.number}, {lab.title}
 
@@ -92,7 +93,7 @@ def own_files(lab: Lab) -> Iterator[tuple[str, pathlib.Path]]:
     """(path in the hand-out, file) of the lab's directory: what a student may see."""
     for path in sorted(lab.directory.rglob("*")):
         relative = path.relative_to(lab.directory)
-        if path.is_file() and relative.name not in ("wrong.toml", "right.toml", "instructor.md"):
+        if path.is_file() and relative.name not in INSTRUCTORS:
             yield f"labs/{lab.directory.name}/{relative}", path
     yield ".github/workflows/classroom.yml", lab.directory.parent / "classroom.yml"
 
