@@ -30,6 +30,7 @@ EXAMPLES = {
     "list": (("", "the labs there are"),),
     "handout": (("5 lab5", "the tree of lab 5 in the new directory lab5"),
                 ("2 lab2 --variant autumn-27", "with rules that the key draws; the grader is given it, too")),
+    "public-tree": (("course --lab 2 --lab 5 --lab 7", "what a course that sets these three may publish"),),
     "grade": (("--lab 5 --json results.json submission.tar.gz", "with the file that Gradescope reads"),
               ("--lab 5 --records seen submission.tar.gz", "with files to drop on build/fairground.html")),
     "class": (("--lab 5 --seed 4711 --csv grades.csv submissions", "a line for each student"),),
@@ -44,11 +45,16 @@ def _add_variant(one: argparse.ArgumentParser) -> None:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    commands = parser.add_subparsers(dest="lab_command", required=True, metavar="list|handout|grade|class|export|check")
+    commands = parser.add_subparsers(dest="lab_command", required=True,
+                                     metavar="list|handout|public-tree|grade|class|export|check")
     commands.add_parser("list", help="the labs there are")
     one = commands.add_parser("handout", help="write the student's tree of a lab")
     one.add_argument("number", metavar="NN")
     one.add_argument("directory", metavar="DIR", help="an empty directory, or one that is not there yet")
+    _add_variant(one)
+    one = commands.add_parser("public-tree", help="write a tree for a course of several labs, without their answers")
+    one.add_argument("directory", metavar="DIR", help="an empty directory, or one that is not there yet")
+    one.add_argument("--lab", metavar="NN", action="append", required=True, help="a lab that the course sets; repeated")
     _add_variant(one)
     one = commands.add_parser("grade", help="grade a submission: a tree, some files or an archive")
     one.add_argument("directory", metavar="DIR|ARCHIVE", nargs="?", help="default: this tree")
@@ -112,6 +118,8 @@ def _number_of(directory: pathlib.Path | None, given: str | None) -> str:
     made_of = made_of or handout.manifest(ROOT)
     if not made_of:
         raise UsageError(f"{directory} does not say which lab it is: --lab NN")
+    if "lab" not in made_of:
+        raise UsageError(f"{directory} has labs {', '.join(map(str, made_of['labs']))}: which? --lab NN")
     return str(made_of["lab"])
 
 
@@ -132,6 +140,23 @@ def _compared(lab: Lab, records: pathlib.Path, workshop: "Workshop", seed: int) 
              for mine in sorted(records.glob(f"*.{SUBMISSION}.json"))]
     return "\n".join([f"{mine}, {right.name}: drop both on build/fairground.html" for mine, right in pairs if
                       right.exists()] or [f"{records}: no run of the simulator recorded a decision"])
+
+
+def _in_order(labs: list[Lab]) -> list[Lab]:
+    """@labs as students do them."""
+    return sorted(labs, key=lambda lab: (lab.after or lab.number, lab.after))
+
+
+def _hand_out(labs: list[Lab], directory: str, key: str | None) -> int:
+    to = pathlib.Path(directory)
+    with outputs.sentence(to):
+        nr = handout.write_all(labs, to)
+    which = "labs"[:3 + (len(labs) > 1)] + " " + ", ".join(str(lab.number) for lab in labs)
+    begin = f"labs/{labs[0].directory.name}/README.md" if len(labs) == 1 else "README.md"
+    print(f"{directory}: {which}, {nr} files; begin with {begin}")
+    if key is not None:
+        print("\n".join(line for lab in labs for line in variants.told(lab, key)))
+    return 0
 
 
 def _grade(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -245,14 +270,9 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
                 functions = ", ".join(hole.name + "()" for hole in lab.holes if not hole.whole)
                 print(f"{lab.number:2}  {lab.title}: {functions + ' in ' if functions else ''}{', '.join(lab.files)}")
             return 0
-        if arguments.lab_command == "handout":
-            lab, to = find(arguments.number), pathlib.Path(arguments.directory)
-            with outputs.sentence(to):
-                nr = handout.write(lab, to)
-            print(f"{arguments.directory}: lab {lab.number}, {nr} files; begin with "
-                  f"labs/{lab.directory.name}/README.md")
-            print("\n".join(variants.told(lab, key) if key is not None else ()), end="\n" * (key is not None))
-            return 0
+        if arguments.lab_command in ("handout", "public-tree"):
+            numbers = [arguments.number] if arguments.lab_command == "handout" else arguments.lab
+            return _hand_out(_in_order([find(number) for number in dict.fromkeys(numbers)]), arguments.directory, key)
         if arguments.lab_command == "grade":
             return _grade(settings, arguments)
         if arguments.lab_command == "class":

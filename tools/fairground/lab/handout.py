@@ -28,20 +28,26 @@ NOT = ("tests/model/hogs.py", "tests/model/pelt.py", "tests/model/golden.py", "t
 NO_SOURCE = re.compile(r"(?:^|/)(?:build(?:-[^/]*)?|__pycache__|\.[^/]*cache)/|\.(?:pyc|orig|rej)$|^(?!tests/).*\.dat$")
 DRIVERS = re.compile(r"^tests/(?:unit|prop|kernel)/\w+\.py$")  # of our own tests: make unit and make prop need none
 INSTRUCTORS = ("wrong.toml", "right.toml", "instructor.md", "variants.toml")  # of the files of a lab
+CLASSROOM = ".github/workflows/classroom.yml"
 MANIFEST = pathlib.Path("labs/handout.json")
-START = """# Lab {lab.number}, {lab.title}
+START = """# {title}
 
-Begin with [labs/{lab.directory.name}/README.md](labs/{lab.directory.name}/README.md). The words of the field are in
+{begin} The words of the field are in
 [docs/glossary.md](docs/glossary.md), the simulator's columns in [docs/simulator.md](docs/simulator.md).
 
     sh tools/setup.sh                              # install what is missing (Debian, Ubuntu), or say what to install
-    make lab                                       # grade what you wrote; it builds in a tree of its own
-    make lab ARGS="grade --tiers unit,simulator"   # the fast part
+    {grade:46} # grade what you wrote; it builds in a tree of its own
+    {fast:46} # the fast part
     make sim                                       # build the simulator, build/schedsim
     make unit TESTS=NAME TEST=NAME                 # one unit test, as the grade names it
     make run CMD="..."                             # boot the machine and run something
     make help                                      # the rest
 """
+ORDER = """Do the labs in this order: what you write for one is used by the next.
+
+{}
+
+The text of each says what to do."""
 
 
 def digest(text: bytes) -> str:
@@ -95,7 +101,19 @@ def own_files(lab: Lab) -> Iterator[tuple[str, pathlib.Path]]:
         relative = path.relative_to(lab.directory)
         if path.is_file() and relative.name not in INSTRUCTORS:
             yield f"labs/{lab.directory.name}/{relative}", path
-    yield ".github/workflows/classroom.yml", lab.directory.parent / "classroom.yml"
+
+
+def _start(labs: list[Lab]) -> str:
+    """The first page of a tree for @labs."""
+    first = labs[0]
+    text = f"labs/{first.directory.name}/README.md"
+    if len(labs) == 1:
+        return START.format(title=f"Lab {first.number}, {first.title}", begin=f"Begin with [{text}]({text}).",
+                            grade="make lab", fast='make lab ARGS="grade --tiers unit,simulator"')
+    rows = "\n".join(f"* [Lab {lab.number}](labs/{lab.directory.name}/README.md): {lab.title}" for lab in labs)
+    return START.format(title="Labs", begin=ORDER.format(rows),
+                        grade=f'make lab ARGS="grade --lab {first.number}"',
+                        fast=f'make lab ARGS="grade --lab {first.number} --tiers unit"')
 
 
 def _for_students(root: pathlib.Path) -> str:
@@ -109,14 +127,27 @@ def _for_students(root: pathlib.Path) -> str:
 
 def write(lab: Lab, to: pathlib.Path, root: pathlib.Path = ROOT) -> int:
     """Write the student's tree for @lab to @to, which must be empty or absent. Returns the number of files."""
+    return write_all([lab], to, root)
+
+
+def write_all(labs: list[Lab], to: pathlib.Path, root: pathlib.Path = ROOT) -> int:
+    """Write a tree for students of all @labs, with a stub in each region of each."""
     if manifest(root):
         raise LabError("a hand-out is made from the trunk, and this tree is itself a hand-out")
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise LabError(f"{to}: it exists and is not an empty directory")
-    cut = regions.cut(texts(lab, root), lab)
+    cut: dict[str, str] = {}
+    outside: dict[str, str] = {}
+    for lab in labs:
+        mine = regions.cut(texts(lab, root), lab)
+        if both := cut.keys() & mine.keys():
+            raise LabError(f"lab {lab.number}: {min(both)} has a region of another lab, too")
+        cut |= mine
+        outside |= regions.outside(mine, lab)
     files: dict[str, str] = {}
-    sources = [(name, root / name) for name in source_files(root)] + list(own_files(lab))
-    for name, path in sources:
+    for name, path in [*((name, root / name) for name in source_files(root)),
+                       *(pair for lab in labs for pair in own_files(lab)),
+                       *([(CLASSROOM, root / "labs/classroom.yml")] if len(labs) == 1 else [])]:
         target = to / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if name in cut:
@@ -124,9 +155,9 @@ def write(lab: Lab, to: pathlib.Path, root: pathlib.Path = ROOT) -> int:
         else:
             shutil.copy2(path, target)
         files[name] = digest(target.read_bytes())
-    (to / "README.md").write_text(START.format(lab=lab), encoding="utf-8")
+    (to / "README.md").write_text(_start(labs), encoding="utf-8")
     (to / "labs/README.md").write_text(_for_students(root), encoding="utf-8")
-    outside = regions.outside(cut, lab)
     files.update({name: digest(text.encode()) for name, text in outside.items()})
-    (to / MANIFEST).write_text(json.dumps({"lab": lab.number, "files": files}, indent=0) + "\n", encoding="utf-8")
+    which: dict[str, Any] = {"lab": labs[0].number} if len(labs) == 1 else {"labs": [lab.number for lab in labs]}
+    (to / MANIFEST).write_text(json.dumps({**which, "files": files}, indent=0) + "\n", encoding="utf-8")
     return len(files)

@@ -21,7 +21,7 @@ from ..base import edit
 from ..base.errors import DAMAGE
 from ..base.tree import ROOT
 from . import handout, regions
-from .spec import Lab, LabError, Wrong
+from .spec import Lab, LabError, Wrong, all_labs
 
 FILE_LIMIT = 1 << 20          # of a file with regions
 ARCHIVE_LIMIT = 64 << 20      # of all that an archive unpacks to
@@ -225,8 +225,9 @@ def _changes(lab: Lab, files: _Files, sizes: dict[str, int], found: dict[str, st
     base = next((paths[name][:-len(name)] for name in lab.files if paths[name].endswith(name)), None)
     if base is None:
         return
+    regions_of_others = {name for other in all_labs() for name in other.files}  # a public tree has stubs there
     for name, was in known.items():
-        if name in lab.files or name.startswith("labs/") or base + name not in sizes:
+        if name in regions_of_others or name.startswith("labs/") or base + name not in sizes:
             continue
         if sizes[base + name] > FILE_LIMIT or handout.digest(files.read(base + name)) != was:
             yield f"{name}: it is not that of the hand-out"

@@ -125,7 +125,8 @@ def told(lab: Lab, key: str) -> list[str]:
     number = number_of(lab)
     if not number:
         return [f"lab {lab.number} has no variants: only its seed is another"]
-    return [f"one of {number} variants:", *(f"  {filled(rule.says, words)}" for rule, words in drawn(lab, key))]
+    return [f"lab {lab.number}, one of {number} variants:",
+            *(f"  {filled(rule.says, words)}" for rule, words in drawn(lab, key))]
 
 
 def changed(chosen: list[tuple[Rule, dict[str, str]]], root: pathlib.Path = ROOT) -> Texts:
