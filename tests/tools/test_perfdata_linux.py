@@ -6,6 +6,7 @@ burst:n=2,run=711us,sleep=2713us`, on two CPUs of QEMU. The kernels are those of
 """
 
 import csv
+import json
 import lzma
 import os
 import re
@@ -13,6 +14,7 @@ import shutil
 import struct
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -173,31 +175,53 @@ def test_pictures_have_the_files_busy_time(recorded, tmp_path):
 
 
 # A line of perf sched timehist: time, CPU, name, pid or nothing, wait, delay and run time
-TURN = re.compile(r"^ +([\d.]+) \[(\d+)\]  (?:.*\[(\d+)\]|<idle>) +([\d.]+) +([\d.]+) +([\d.]+) *$", re.MULTILINE)
+TURN = re.compile(r"^ +([\d.]+) \[(\d+)\]  (?:.*\[(\d+)\]|<idle>) +([\d.]+|-) +([\d.]+|-) +([\d.]+|-) *$", re.MULTILINE)
 
 
 def test_timehist_is_perf_sched_timehist(recorded):
     """Every turn with perf's times. perf takes a delay from sched_waking, and sometimes one of long ago; ours is from
-    the sched_wakeup."""
+    the sched_wakeup. Where perf prints 0.000 of a time that the file does not tell, ours is -."""
     ours, perfs = (TURN.findall(text) for text in (
         fairground("timehist", recorded.path), perf("sched", "timehist", "--force", "-i", recorded.path)))
     assert len(ours) == len(recorded.switches)
-    assert [row[:4] + row[5:] for row in ours] == [row[:4] + row[5:] for row in perfs]
+    as_perf = [tuple("0.000" if value == "-" else value for value in row) for row in ours]
+    assert [row[:4] + row[5:] for row in as_perf] == [row[:4] + row[5:] for row in perfs]
     delays = recorded.delays()
-    assert [row[4] for row in ours] == [f"{ns // 10**6}.{ns // 1000 % 1000:03}" for ns in delays]
+    assert [row[4] for row in as_perf] == [f"{ns // 10**6}.{ns // 1000 % 1000:03}" for ns in delays]
     assert sum(map(bool, delays)) > 60
-    assert all(float(one[4]) <= float(other[4]) for one, other in zip(ours, perfs))
+    assert all(float(one[4]) <= float(other[4]) for one, other in zip(as_perf, perfs))
+    seen, unknown = set(), []
+    for switch in recorded.switches:
+        who, begun = switch.left or -1 - switch.cpu, f"CPU {switch.cpu}" in seen
+        unknown.append((who not in seen or not begun, not begun))
+        seen |= {who, f"CPU {switch.cpu}"}
+    assert [(row[3] == "-", row[5] == "-") for row in ours] == unknown
 
 
 def test_the_summary_is_that_of_perf(recorded):
     """How often each thread had a CPU, how long, and how much that differed."""
-    form = re.compile(r"^ +\S.*\[(\d+)\] +(?:\d+ +)?(\d+)" + r" +(\d+\.\d+)" * 5 + r"(?: +\d+ *)?$", re.MULTILINE)
-    ours, perfs = ({pid: (int(count), *map(float, times)) for pid, count, *times in form.findall(text)} for text in (
+    form = re.compile(r"^ +\S.*\[(\d+)\] +(?:\d+ +)?(\d+)" + r" +(\d+\.\d+|-)" * 5 + r"(?: +\d+ *)?$", re.MULTILINE)
+    ours, perfs = ({pid: (int(count), *times) for pid, count, *times in form.findall(text)} for text in (
         fairground("timehist", "--summary", recorded.path),
         perf("sched", "timehist", "--force", "-s", "-i", recorded.path)))
     assert set(ours) == set(perfs) and len(ours) > 10
-    for pid, row in ours.items():
-        assert row[0] == perfs[pid][0] and row[1:] == pytest.approx(perfs[pid][1:], abs=0.0101), pid
+    cut = [str(next(s.left for s in recorded.switches if s.cpu == cpu)) for cpu in (0, 1)]  # perf takes these for 0 ms
+    assert set(cut) & set(ours)
+    for pid, (turns, *times) in ours.items():
+        assert turns == perfs[pid][0], pid
+        places = (0, 3) if pid in cut else range(5)  # sum and longest, or least, mean and deviation as well
+        assert [float(times[place]) for place in places] == pytest.approx(
+            [float(perfs[pid][1 + place]) for place in places], abs=0.0101), pid
+
+
+def test_latency_and_timehist_agree_on_turns(recorded):
+    """A turn ends with a switch: so many are of each thread in both, and in the raw records."""
+    latency, timehist = (json.loads(fairground(*words, "--json", recorded.path))["rows"]
+                         for words in (["latency", "--pids"], ["timehist", "--summary"]))
+    left = Counter(s.left for s in recorded.switches if s.left)
+    told = {int(row["task"].rpartition("[")[2][:-1]): row["turns"] for row in timehist}
+    assert told == left and len(latency) > 10
+    assert {row["pid"]: row["turns"] for row in latency} == {row["pid"]: left[row["pid"]] for row in latency}
 
 
 def test_the_map_is_that_of_perf(recorded):

@@ -30,6 +30,7 @@ def timeline(runs, waits, unfinished=0, wakeups=1):
     line.comms = {LAG: "lag", HOG: "hog", BUSY: "busy", URGENT: "urgent"}
     line.priorities = {LAG: 120, HOG: 120, BUSY: 120, URGENT: 89}
     line.begin, line.end, line.unfinished, line.wakeups, line.lost = 0, 100 * MS, unfinished, wakeups, 0
+    line.unknown = 0 if wakeups else 1
     line.cpus, line.about = 2, ""
     return line
 

@@ -19,7 +19,7 @@ from ..machine.image import TraceError
 from ..machine.machine import STATUS_NOT_STARTED
 from ..trace import trace as tracing
 from ..trace.timeline import Timeline
-from ..trace.tracefile import MAGICS, MAGIC_SIZE, TraceFile, lost_text
+from ..trace.tracefile import MAGICS, MAGIC_SIZE, TraceFile
 from ..words import Command
 from .decision_file import DecisionFile, NoDecisions, open_file
 from .fair_text import ms
@@ -138,16 +138,19 @@ def find(path: str, task: str | None, number: int, build: str = "") -> Found:
 
 def unknown(found: Found) -> list[str]:
     """What the trace cannot tell, and is no zero."""
-    lines = [] if found.line.wakeups else ["the trace has no sched_wakeup: waits after a sleep are unknown, and only "
-                                           "those after a preemption are counted"]
-    lines += [] if found.recorded else [f"the trace has no decisions, so no rule is known: {HOW}"]
-    return lines + ([lost_text(found.line.lost)] if found.line.lost else [])
+    return [*([] if found.recorded else [f"the trace has no decisions, so no rule is known: {HOW}"]),
+            *found.line.untold()]
+
+
+def knows_sleeps(found: Found) -> bool:
+    """Does the trace tell the waits after a sleep?"""
+    return bool(found.line.wakeups or not found.line.unknown)
 
 
 def summary(found: Found) -> str:
     """How often and how long the task waited."""
     if not found.waits:
-        after = "" if found.line.wakeups else " after a preemption; after a sleep it is unknown"
+        after = "" if knows_sleeps(found) else " after a preemption; after a sleep it is unknown"
         return f"{found.name} never waited{after}."
     total = sum(wait.length for wait in found.waits)
     shown = len(found.explained)
@@ -220,6 +223,6 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     about = found.line.about
     result.tell([*(f"{os.path.basename(path)}: {line}" if not nr else line
                    for nr, line in enumerate(filter(None, about.split("\n")))), *text(found)],
-                result.of_trace(about), rows(found), waits=len(found.waits), wakeups_known=bool(found.line.wakeups),
+                result.of_trace(about), rows(found), waits=len(found.waits), wakeups_known=knows_sleeps(found),
                 decisions_known=found.recorded)
     return status

@@ -18,7 +18,7 @@ import struct
 from collections import namedtuple
 from collections.abc import Callable, Iterator
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ..base.errors import FileError, damage
 from ..base.expect import expect
@@ -32,11 +32,9 @@ RING_STRIDE = 128
 SLOT = struct.Struct("<QQ")
 CMDLINE = struct.Struct("<i16s")
 PAGE = 4096
-PAGE_HEADER = struct.Struct("<QQ")
 COMMIT_MASK, LOST_EVENTS, LOST_STORED = (1 << 27) - 1, 1 << 31, 1 << 30
 PADDING, TIME_EXTEND, TIME_STAMP = 29, 30, 31  # entries that are no events: nothing, and two that move the time
 STAMP_BITS = 59  # of a time that are in a TIME_STAMP
-WORD = struct.Struct("<I")
 PCI_HOLE_END = 1 << 32
 DAMAGED = "the trace is damaged"
 LOW_RAM_MAX = 2 << 30  # QEMU's q35 puts the rest of the memory above 4 GiB
@@ -62,6 +60,20 @@ class Format(NamedTuple):
     id: int
     fields: tuple[Field, ...]
     source: str
+    little: bool = True  # the byte order of records
+
+
+class Layout:
+    """How the machine of a trace stores numbers: a @little end first or the big one, and bytes of a `long`, in which a
+    ring counts the bytes of a page."""
+
+    def __init__(self, little: bool = True, long: int = 8) -> None:
+        self.little, self.order = little, "<" if little else ">"
+        count = {4: "I", 8: "Q"}[long]
+        self.page_header = struct.Struct(f"{self.order}Q{count}")
+        self.lost = struct.Struct(self.order + count)
+        self.word = struct.Struct(self.order + "I")
+        self.common = struct.Struct(self.order + "HBBi")  # what each record begins with
 
 
 class Event(NamedTuple):
@@ -92,8 +104,12 @@ class TraceError(FileError):
     """There is no trace, or not one that this tool can read. The text is one sentence for the user."""
 
 
-def parse_format(system: str, source: str) -> Format:
-    """A Format from the text of an event's `format` file."""
+OURS = Layout()
+PAGE_HEADER = OURS.page_header
+
+
+def parse_format(system: str, source: str, little: bool = True) -> Format:
+    """A Format from the text of an event's `format` file, of a machine with this byte order."""
     fields = []
     for line in re.finditer(r"field:(.*?);\s*offset:(\d+);\s*size:(\d+);\s*signed:(\d)", source):
         declaration, offset, size, signed = line[1], *map(int, line.groups()[1:])
@@ -101,7 +117,7 @@ def parse_format(system: str, source: str) -> Format:
         is_text = declaration.startswith(("char ", "__data_loc char"))
         fields.append(Field(name, offset, size, bool(signed), is_text))
     name, number = expect(r"\Aname: (\w+)\nID: (\d+)\n", source).groups()
-    return Format(system, name, int(number), tuple(fields), source)
+    return Format(system, name, int(number), tuple(fields), source, little)
 
 
 @lru_cache(maxsize=1 << 16)
@@ -110,30 +126,32 @@ def text_of(raw: bytes) -> str:
     return printable(raw.split(b"\0")[0].decode(errors="replace").removesuffix("\n"))
 
 
-def field_value(field: Field, data: bytes) -> int | str:
-    """The value of @field in the record @data: a number or a text."""
+def field_value(field: Field, data: bytes, little: bool = True) -> int | str:
+    """The value of @field in the record @data, of a machine with this byte order: a number or a text."""
+    order: Literal["little", "big"] = "little" if little else "big"
     raw = data[field.offset:field.offset + field.size] if field.size else data[field.offset:]
     if not field.text:
-        return int.from_bytes(raw, "little", signed=field.signed)
+        return int.from_bytes(raw, order, signed=field.signed)
     if field.size == 4:  # __data_loc: where the text is
-        where = int.from_bytes(raw, "little")
+        where = int.from_bytes(raw, order)
         raw = data[where & 0xffff:(where & 0xffff) + (where >> 16)]
     return text_of(raw)
 
 
 def event_values(event: Event) -> dict[str, Any]:
     """The event's own fields by name, in order."""
-    return {f.name: field_value(f, event.data) for f in event.format.fields if not f.name.startswith("common_")}
+    return {f.name: field_value(f, event.data, event.format.little) for f in event.format.fields
+            if not f.name.startswith("common_")}
 
 
-def split_page(page: bytes) -> Iterator[tuple[int, bytes, int]]:
-    """Yield (time, payload, offset of the next entry) for each event of a ring page."""
-    time, commit = PAGE_HEADER.unpack_from(page)
-    at, end = PAGE_HEADER.size, PAGE_HEADER.size + (commit & COMMIT_MASK)
-    read_word = WORD.unpack_from
+def split_page(page: bytes, layout: Layout = OURS) -> Iterator[tuple[int, bytes, int]]:
+    """Yield (time, payload, offset of the next entry) for each event of a ring page of this @layout."""
+    time, commit = layout.page_header.unpack_from(page)
+    at, end = layout.page_header.size, layout.page_header.size + (commit & COMMIT_MASK)
+    read_word, little = layout.word.unpack_from, layout.little
     while at < end:
         word, = read_word(page, at)
-        kind, gap = word & 31, word >> 5
+        kind, gap = (word & 31, word >> 5) if little else (word >> 27, word & COMMIT_MASK)
         at += 4
         if 0 < kind < PADDING:
             size = kind * 4

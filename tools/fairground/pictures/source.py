@@ -14,7 +14,7 @@ from ..base.errors import reading
 from ..base.settings import UsageError
 from ..machine.image import TraceError
 from ..trace.timeline import Timeline
-from ..trace.tracefile import lost_text, run_lines
+from ..trace.tracefile import run_lines
 
 Array = Any  # numpy's arrays; mypy checks their use without numpy's types
 
@@ -69,9 +69,7 @@ class Source:
         """What the trace says of its run, and when the window begins."""
         begin = self.timeline.begin
         lines = run_lines(self.path, self.timeline.about)
-        if lost := lost_text(self.timeline.lost):
-            lines.append(lost)
-        return [*lines, f"time 0 is {self.window.start / 1e9:.6f} s of the trace's clock"
+        return [*lines, *self.timeline.untold(), f"time 0 is {self.window.start / 1e9:.6f} s of the trace's clock"
                 + (f", {(self.window.start - begin) / 1e9:.6f} s after its begin" if self.window.start > begin else "")]
 
 
@@ -103,6 +101,6 @@ def open_source(path: str, arguments: argparse.Namespace) -> Source:
     if start >= end:
         raise UsageError(f"{path}: the trace is {(timeline.end - timeline.begin) / 1e9:.6f} s long; nothing is between "
                          "--min and --max")
-    if timeline.lost:
-        print(f"fairground: {path}: {lost_text(timeline.lost)}", file=sys.stderr)
+    for line in timeline.untold():
+        print(f"fairground: {path}: {line}", file=sys.stderr)
     return Source(path, timeline, Window(start, end))

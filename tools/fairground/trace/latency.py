@@ -2,7 +2,9 @@
 """How long tasks ran and how long they waited for a CPU, from a trace: what `perf sched latency` prints.
 
 A wait begins when a task is woken (sched_wakeup, sched_wakeup_new), or is switched out although it could go on. It ends
-when the task is switched in. `Switches` counts waits. Run time is the time between switching in and switching out.
+when the task is switched in. `Switches` counts the waits that the trace tells, as perf's column of this name does. A
+turn lasts from switching in to switching out; `turns` of --json and timehist count those that end in the trace. Run
+time is the time between switching in and switching out.
 perf adds up sched_stat_runtime instead: the same time in other pieces, and many more events.
 """
 
@@ -19,7 +21,7 @@ from ..base.settings import trace_file
 from ..machine.image import DAMAGED, Event, TraceError, event_values
 from ..words import Command
 from .timeline import SWITCH, TaskStates, events_of
-from .tracefile import TraceFile, lost_text
+from .tracefile import TraceFile, lost_text, no_wakeups
 
 COMMAND = Command("latency", examples=(
     ("hack.dat --sort max", "the longest waits first"),
@@ -47,12 +49,15 @@ class Wait(NamedTuple):
 
 @dataclass
 class TaskLatency:
-    """One thread, or several threads of one name. Times are in ns."""
+    """One thread, or several threads of one name. Times are in ns. @turns ended, @switches waits are known, @unknown
+    ones after a sleep are not."""
 
     pid: int
     comm: str
     run_ns: int = 0
+    turns: int = 0
     switches: int = 0
+    unknown: int = 0
     delay_ns: int = 0
     longest: int = 0
     longest_start: int = 0
@@ -77,7 +82,9 @@ class TaskLatency:
         """Add @other, which has the same name."""
         self.threads += 1
         self.run_ns += other.run_ns
+        self.turns += other.turns
         self.switches += other.switches
+        self.unknown += other.unknown
         self.delay_ns += other.delay_ns
         if other.switches and (not self.longest_end or other.longest > self.longest):
             self.longest, self.longest_start, self.longest_end = (
@@ -90,6 +97,7 @@ class Latencies:
     def __init__(self, cpus: Collection[int] | None = None) -> None:
         self.tasks: dict[int, TaskLatency] = {}               # by pid
         self.waits: list[Wait] = []                           # in order of their ends
+        self.wakeups = 0
         self._cpus = cpus
         self._states = TaskStates()
 
@@ -98,6 +106,7 @@ class Latencies:
         if event.format.name == SWITCH:
             self._switch(event, values)
         else:
+            self.wakeups += 1
             self._states.wakeup(event.time, values["pid"])
 
     def _task(self, pid: int, comm: str) -> TaskLatency:
@@ -107,14 +116,16 @@ class Latencies:
 
     def _switch(self, event: Event, values: dict[str, Any]) -> None:
         here = self._cpus is None or event.cpu in self._cpus
-        prev, following = values["prev_pid"], values["next_pid"]
+        prev, following, unknown = values["prev_pid"], values["next_pid"], self._states.unknown
         since, wait = self._states.switch(event.time, event.cpu, prev, values["prev_state"], following)
         if prev:
             task = self._task(prev, values["prev_comm"])
+            task.turns += here
             if here and since is not None:
                 task.run_ns += event.time - since
         if following:
             task = self._task(following, values["next_comm"])
+            task.unknown += here and self._states.unknown > unknown
             if here and wait:
                 task.waited(wait[0], event.time)
                 self.waits.append(Wait(following, wait[0], event.time, wait[1]))
@@ -148,17 +159,19 @@ def merged(tasks: Iterable[TaskLatency]) -> list[TaskLatency]:
 
 
 def ordered(tasks: Iterable[TaskLatency], sort: str) -> list[TaskLatency]:
-    """@tasks without those that were never switched in, in the order of the table."""
-    return sorted((t for t in tasks if t.switches), key=SORTS[sort], reverse=True)
+    """@tasks without those that were never seen to be switched in, in the order of the table."""
+    return sorted((t for t in tasks if t.switches or t.unknown), key=SORTS[sort], reverse=True)
 
 
 def table(tasks: Sequence[TaskLatency]) -> str:
     """perf's table as text."""
     lines = [RULE, HEAD, RULE]
     for t in tasks:
-        lines.append(f"  {t.label:<21} |{t.run_ns / MS:11.3f} ms |{t.switches:9} | avg:{t.average / MS:8.3f} ms "
-                     f"| max:{t.longest / MS:8.3f} ms | max start:{t.longest_start / 1e9:13.6f} s "
-                     f"| max end:{t.longest_end / 1e9:13.6f} s")
+        known = (f"{t.average / MS:.3f}", f"{t.longest / MS:.3f}", f"{t.longest_start / 1e9:.6f}",
+                 f"{t.longest_end / 1e9:.6f}")
+        average, longest, start, end = known if t.switches else "----"
+        lines.append(f"  {t.label:<21} |{t.run_ns / MS:11.3f} ms |{t.switches:9} | avg:{average:>8} ms "
+                     f"| max:{longest:>8} ms | max start:{start:>13} s | max end:{end:>13} s")
     total_ns, switches = sum(t.run_ns for t in tasks), sum(t.switches for t in tasks)
     return "\n".join(lines + [RULE, f"  {'TOTAL:':<21} |{total_ns / MS:11.3f} ms |{switches:9} |", RULE])
 
@@ -194,11 +207,12 @@ def follow(path: str, show: Callable[[TraceFile, Iterator[Event]], object], what
 
 
 def rows(tasks: Iterable[TaskLatency]) -> Iterator[dict[str, Any]]:
-    """The table for programs, times in ns."""
+    """The table for programs, times in ns. Of a task without a known wait they are None."""
     for t in tasks:
+        waits = (t.average, t.longest, t.longest_start, t.longest_end) if t.switches else (None,) * 4
         yield {"task": t.comm, "pid": t.pid if t.threads == 1 else None, "threads": t.threads, "run_ns": t.run_ns,
-               "switches": t.switches, "average_ns": t.average, "longest_ns": t.longest,
-               "longest_start_ns": t.longest_start, "longest_end_ns": t.longest_end}
+               "turns": t.turns, "switches": t.switches,
+               **dict(zip(("average_ns", "longest_ns", "longest_start_ns", "longest_end_ns"), waits))}
 
 
 def main(_: Any, arguments: argparse.Namespace) -> int:
@@ -206,7 +220,10 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
     cpus = parse_cpus(arguments.cpus)
 
     def show(trace: TraceFile, events: Iterator[Event]) -> None:
-        found = list(latencies(events, cpus).tasks.values())
+        all_found = latencies(events, cpus)
+        found = list(all_found.tasks.values())
+        if text := no_wakeups(all_found.wakeups, sum(task.unknown for task in found)):
+            print(f"fairground: {arguments.file}: {text}", file=sys.stderr)
         tasks = ordered(found if arguments.pids else merged(found), arguments.sort)
         result.tell([*trace.run_lines(), table(tasks)], result.of_trace(trace.about), rows(tasks))
 

@@ -21,7 +21,7 @@ def decoder(event: Format, names: Sequence[str],
     if missing:
         raise TraceError(f"{event.name} has no field {missing[0]}: the file is of another version than this tool")
     ordered = sorted((by_name[name] for name in names), key=lambda field: field.offset)
-    code, at = "<", 0
+    code, at = "<" if event.little else ">", 0
     for field in ordered:
         known = field.text or (field.size, field.signed) in NUMBERS
         if not known or field.text != (field.name in texts) or field.offset < at:

@@ -2,12 +2,13 @@
 """Every time that a task had a CPU, a line for each: what `perf sched timehist` prints.
 
 The line stands at the end of the turn. `wait time` is from the end of the task's turn before to the begin of this one,
-`sch delay` from its wakeup to that, `run time` the turn itself; 0.000 is what the trace does not tell. The idle task
-has lines, too.
+`sch delay` from its wakeup to that, `run time` the turn itself. `-` is what the trace does not tell: of a turn that it
+begins with, and the delay after a sleep whose wakeup is not recorded. The idle task has lines, too.
 """
 
 import argparse
 import itertools
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -34,15 +35,15 @@ SUMMARY_HEAD = (("comm", "sched-in", "run-time", "min-run", "avg-run", "max-run"
 
 
 class Turn(NamedTuple):
-    """One time that a task had a CPU, until @time. @pid is 0 for an idle task; times are in ns."""
+    """One time that a task had a CPU, until @time. @pid is 0 for an idle task; times are in ns, None if not known."""
 
     time: int
     cpu: int
     pid: int
     comm: str
-    wait: int
-    delay: int
-    run: int
+    wait: int | None
+    delay: int | None
+    run: int | None
 
     def as_row(self) -> dict[str, Any]:
         return {"time_ns": self.time, "cpu": self.cpu, "pid": self.pid, "task": self.comm, "wait_ns": self.wait,
@@ -57,7 +58,7 @@ def turns(events: Iterable[Event]) -> Iterator[Turn]:
     """The turns that end in a stream of Events. A CPU's idle task is a task of its own."""
     states = TaskStates()
     left: dict[int, int] = {}                # when a task's last turn ended; CPU 0's idle task is -1, and so on
-    came: dict[int, tuple[int, int]] = {}    # wait and delay before the turn that goes on
+    came: dict[int, tuple[int | None, int | None]] = {}  # wait and delay before the turn that goes on
     for event in events:
         values = event_values(event)
         if event.format.name != SWITCH:
@@ -67,54 +68,67 @@ def turns(events: Iterable[Event]) -> Iterator[Turn]:
         since, wait = states.switch(event.time, event.cpu, prev, values["prev_state"], following)
         idle = -1 - event.cpu
         left[prev or idle] = event.time
-        yield Turn(event.time, event.cpu, prev, values["prev_comm"], *came.pop(prev or idle, (0, 0)),
-                   event.time - since if since is not None else 0)
-        came[following or idle] = (event.time - left.get(following or idle, event.time),
-                                   event.time - wait[0] if wait and wait[1] else 0)
+        yield Turn(event.time, event.cpu, prev, values["prev_comm"], *came.pop(prev or idle, (None, None)),
+                   event.time - since if since is not None else None)
+        before = left.get(following or idle)
+        came[following or idle] = (None if before is None else event.time - before,
+                                   delay_before(event.time, wait, following))
 
 
-def ms(ns: int) -> str:
-    """Milliseconds with three digits behind the point; the others are cut off, as perf does."""
-    return f"{ns // 1000000}.{ns // 1000 % 1000:03}"
+def delay_before(now: int, wait: tuple[int, bool] | None, pid: int) -> int | None:
+    """How long @pid had been awake when it got its CPU @now, after this @wait, None if none is known. It is 0 of an
+    idle task, and after a preemption: nobody woke them."""
+    if wait:
+        return now - wait[0] if wait[1] else 0
+    return None if pid else 0
+
+
+def ms(ns: int | None) -> str:
+    """Milliseconds with three digits behind the point; the others are cut off, as perf does. None is not known."""
+    return "-" if ns is None else f"{ns // 1000000}.{ns // 1000 % 1000:03}"
 
 
 def line(turn: Turn) -> str:
     return FORM.format(seconds(turn.time), f"[{turn.cpu:04}]", turn.name, ms(turn.wait), ms(turn.delay), ms(turn.run))
 
 
-def spread(runs: list[int]) -> float:
-    """The standard error of the mean of @runs, in % of it; 0 of one."""
-    mean = sum(runs) / len(runs)
-    return 100 * standard_error(runs) / mean if mean else 0.0
+def spread(runs: list[int]) -> float | None:
+    """The standard error of the mean of @runs, in % of it; 0 of one, None of none."""
+    mean = sum(runs) / len(runs) if runs else 0
+    return 100 * standard_error(runs) / mean if mean else 0.0 if runs else None
 
 
 class Summary:
-    """The turns of each task, and how long each CPU idled."""
+    """The turns of each task, and how long each CPU idled. A turn that the trace begins with has no length."""
 
     def __init__(self, all_turns: Iterable[Turn]) -> None:
+        self.turns: Counter[int] = Counter()
         self.runs: dict[int, list[int]] = {}
         self.names: dict[int, str] = {}
         self.idle: dict[int, int] = {}
         for turn in all_turns:
             if not turn.pid:
-                self.idle[turn.cpu] = self.idle.get(turn.cpu, 0) + turn.run
+                self.idle[turn.cpu] = self.idle.get(turn.cpu, 0) + (turn.run or 0)
                 continue
-            self.runs.setdefault(turn.pid, []).append(turn.run)
+            self.turns[turn.pid] += 1
+            self.runs.setdefault(turn.pid, []).extend([] if turn.run is None else [turn.run])
             self.names[turn.pid] = turn.name
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """A row for each task, by pid; times in ns."""
         for pid, each in sorted(self.runs.items()):
-            yield {"task": self.names[pid], "turns": len(each), "run_ns": sum(each), "least_ns": min(each),
-                   "average_ns": sum(each) // len(each), "longest_ns": max(each), "deviation_pct": spread(each)}
+            yield {"task": self.names[pid], "turns": self.turns[pid], "run_ns": sum(each) if each else None,
+                   "least_ns": min(each, default=None), "average_ns": sum(each) // len(each) if each else None,
+                   "longest_ns": max(each, default=None), "deviation_pct": spread(each)}
 
     def lines(self) -> list[str]:
         """perf's table."""
         lines = [SUMMARY_FORM.format(*words) for words in SUMMARY_HEAD]
         for name, turns_of, *times, deviation in (row.values() for row in self.rows()):
-            lines.append(SUMMARY_FORM.format(name, turns_of, *map(ms, times), f"{deviation:.2f}"))
+            lines.append(SUMMARY_FORM.format(name, turns_of, *map(ms, times),
+                                             "-" if deviation is None else f"{deviation:.2f}"))
         lines += ["", *(f"CPU {cpu:2} idle for {ms(ns):>11} msec" for cpu, ns in sorted(self.idle.items())), ""]
-        return [*lines, f"tasks: {len(self.runs)}; turns: {sum(map(len, self.runs.values()))}; "
+        return [*lines, f"tasks: {len(self.runs)}; turns: {self.turns.total()}; "
                 f"run time: {ms(sum(sum(each) for each in self.runs.values()))} msec"]
 
 

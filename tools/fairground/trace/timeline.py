@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from ..base.errors import damage
 from ..machine.image import DAMAGED, Format, TraceError, text_of
 from .records import decoder
-from .tracefile import TraceFile
+from .tracefile import TraceFile, lost_text, no_wakeups
 
 SWITCH, WAKING, WAKEUPS = "sched_switch", "sched_waking", ("sched_wakeup", "sched_wakeup_new")
 EVENTS = (SWITCH, *WAKEUPS)
@@ -28,26 +28,34 @@ class TaskStates:
     def __init__(self) -> None:
         self.running: dict[int, tuple[int, int]] = {}   # cpu -> (pid, since)
         self._waiting: dict[int, tuple[int, bool]] = {}  # pid -> (since, was woken)
+        self._asleep: set[int] = set()
+        self.unknown = 0  # turns after a sleep whose wakeup is not recorded: how long the task waited is not known
 
     def switch(self, time: int, cpu: int, prev: int, state: int,
                following: int) -> tuple[int | None, tuple[int, bool] | None]:
         """@following takes @cpu over from @prev. Returns since when @prev had run, or None if that is not known; and
-        since when @following had waited and whether a wakeup began that, or None if no wait of it is known."""
+        since when @following had waited and whether a wakeup began that, or None if no wait of it is known. A turn ends
+        here: that of @prev."""
         running, since = self.running.get(cpu, (None, 0))
         if prev:
             if state & SLEEPS:
                 # A wakeup of the same moment, on another CPU, came after this: otherwise prev would not sleep.
                 if self._waiting.get(prev, (None, False))[0] != time:
                     self._waiting.pop(prev, None)
+                    self._asleep.add(prev)
             else:
                 self._waiting[prev] = time, False
         self.running[cpu] = following, time
+        if following in self._asleep:
+            self._asleep.discard(following)
+            self.unknown += 1
         return since if running == prev else None, self._waiting.pop(following, None) if following else None
 
     def wakeup(self, time: int, pid: int) -> None:
         """@pid is made runnable. A task that waits already goes on waiting. If the task runs, its next switch says
         what becomes of it."""
         if pid:
+            self._asleep.discard(pid)
             self._waiting.setdefault(pid, (time, True))
 
     def waiting(self) -> dict[int, tuple[int, bool]]:
@@ -124,7 +132,8 @@ class Timeline:
         self.priorities: dict[int, int] = {}  # of the last switch: 120 is nice 0, below 100 are real-time tasks
         self.begin = self.end = 0
         self.unfinished = 0                   # waits that do not end in the trace
-        self.wakeups = 0                      # 0: waits after a sleep are not in the trace
+        self.wakeups = 0
+        self.unknown = 0                      # waits after a sleep that the trace does not tell
         with damage(TraceError, DAMAGED):
             trace = source if isinstance(source, TraceFile) else TraceFile(source)
             self.cpus, self.about, self.lost = trace.cpus, trace.about, trace.lost()
@@ -156,6 +165,7 @@ class Timeline:
                 if wait:
                     self._waited(following, wait[0], time, wait[1])
         self.comms = trace.comms() | {pid: text_of(raw) for pid, raw in names.items()}
+        self.unknown = states.unknown
         self._finish(states)
 
     def _events(self, trace: TraceFile, formats: dict[str, Format]) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
@@ -180,6 +190,10 @@ class Timeline:
         for pid, (since, woken) in states.waiting().items():
             self._waited(pid, since, self.end, woken)
             self.unfinished += 1
+
+    def untold(self) -> list[str]:
+        """What the trace does not tell of who ran and waited, a sentence each."""
+        return [text for text in (lost_text(self.lost), no_wakeups(self.wakeups, self.unknown)) if text]
 
     def label(self, pid: int) -> str:
         return f"{self.comms.get(pid, '?')}-{pid}"

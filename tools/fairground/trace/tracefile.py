@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Read a trace.dat: `make trace` and the simulator write such files, and trace-cmd records them on Linux.
 
-This is the counterpart of trace_dat.py. It gives the same Events as image.Image, from a file instead of the memory.
-Version 6 is read here. Version 7, which trace-cmd writes unless told otherwise, and compresses, is first turned into it
+This is the counterpart of trace_dat.py. It gives the same Events as image.Image, from a file instead of the memory. The
+traced machine may have 32 bits or the big end first; all numbers of the file are as it stores them. Version 6 is read
+here. Version 7, which trace-cmd writes unless told otherwise, and compresses, is first turned into it
 by trace-cmd itself, and a perf.data by perfdata.py.
 """
 
@@ -18,13 +19,15 @@ from collections.abc import Collection, Iterator
 from ..base.errors import damage
 from ..base.printable import printable
 from ..base.progress import Progress
-from ..machine.image import (COMMIT_MASK, DAMAGED, LOST_EVENTS, LOST_STORED, PAGE_HEADER, Event, Format, TraceError,
+from ..machine.image import (COMMIT_MASK, DAMAGED, LOST_EVENTS, LOST_STORED, Event, Format, Layout, TraceError,
                              parse_format, split_page)
 from . import perfdata, unpack
 
 MAGIC = b"\x17\x08\x44tracing"
 MAGICS = (MAGIC, perfdata.MAGIC)
 MAGIC_SIZE = max(map(len, MAGICS))  # so many bytes of a file tell whether it is a trace
+ORDERS = (b"\0", b"\1")  # little end first, big end first
+COMMIT_SIZE = re.compile(r"field: *local_t commit;\s*offset:\d+;\s*size:([48]);")
 OPTIONS, RECORDS = b"options  \0", b"flyrecord\0"
 OPTION_END, OPTION_CPUSTAT, OPTION_UNAME, OPTION_VERSION = 0, 2, 5, 9
 LOST = re.compile(r"^(CPU|overrun|dropped events): ([0-9]{1,20})$", re.MULTILINE)
@@ -36,16 +39,43 @@ def run_lines(path: str | os.PathLike[str], about: str) -> list[str]:
     return f"{os.path.basename(path)}: {about}".split("\n") if about else []
 
 
+class Lost(int):
+    """How many events are missing. @at_least: a gap of which no number is recorded counts as one of them."""
+
+    at_least: bool
+
+    def __new__(cls, number: int = 0, at_least: bool = False) -> "Lost":
+        self = super().__new__(cls, number)
+        self.at_least = at_least
+        return self
+
+    def __add__(self, other: int) -> "Lost":
+        return Lost(int(self) + int(other), self.at_least or getattr(other, "at_least", False))
+
+    __radd__ = __add__
+
+
 def lost_text(lost: int, what: str = "this") -> str:
     """What is told of @lost events, "" of none: @what is printed of the others."""
-    return f"{lost} events were lost before they could be saved; {what} is about the rest" if lost else ""
+    if not lost:
+        return ""
+    few = "at least " if getattr(lost, "at_least", False) else ""
+    were, they = ("event was", "it") if lost == 1 else ("events were", "they")
+    return f"{few}{lost} {were} lost before {they} could be saved; {what} is about the rest"
+
+
+def no_wakeups(wakeups: int, unknown: int) -> str:
+    """What is told of a trace with so many @wakeups and @unknown waits after a sleep; "" if there are wakeups."""
+    return "" if wakeups or not unknown else (
+        f"the trace has no sched_wakeup: waits after a sleep are unknown, {unknown} of them, and only those after a "
+        "preemption are counted")
 
 
 class _Reader:
     """A position in the bytes of a file."""
 
     def __init__(self, data: bytes | mmap.mmap) -> None:
-        self.data, self.at = data, 0
+        self.data, self.at, self.order = data, 0, "<"
 
     def take(self, size: int) -> bytes:
         self.at += size
@@ -54,7 +84,7 @@ class _Reader:
         return self.data[self.at - size:self.at]
 
     def number(self, code: str) -> int:
-        return int(struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))[0])
+        return int(struct.unpack(self.order + code, self.take(struct.calcsize("<" + code)))[0])
 
     def string(self) -> bytes:
         end = self.data.find(b"\0", self.at)
@@ -121,29 +151,33 @@ class TraceFile:
 
     def _parse(self, reader: _Reader) -> None:
         _version(reader)
-        self.page_size = self._header(reader)
+        self.page_size, self._layout = self._header(reader)
         self._formats(reader)
         reader.sized("I")  # symbols
         reader.sized("I")  # texts of trace_printk()
         self._names = reader.sized("Q")
         self.cpus = reader.number("I")
         self._options = list(self._read_options(reader))
-        self._where = [struct.unpack("<QQ", reader.take(16)) for _ in range(self.cpus)]
+        self._where = [(reader.number("Q"), reader.number("Q")) for _ in range(self.cpus)]
 
     def as_version_6(self) -> bytes:
         """The bytes of the file, as version 6 has them."""
         return self._data[:]
 
     @staticmethod
-    def _header(reader: _Reader) -> int:
-        if reader.take(2) != b"\0\x08":
-            raise TraceError("only traces of little-endian 64-bit machines can be read")
+    def _header(reader: _Reader) -> tuple[int, Layout]:
+        """The size of a page, and the layout of pages, which a kernel tells in a text; without one, by its `long`."""
+        order, long = reader.take(1), reader.take(1)[0]
+        if order not in ORDERS or long not in (4, 8):
+            raise TraceError("the traced machine has neither 32 nor 64 bits, or its byte order is not known")
+        little = order == ORDERS[0]
+        reader.order = "<" if little else ">"
         size = reader.number("I")
         reader.expect(b"header_page\0", "page header")
-        reader.sized("Q")
+        told = COMMIT_SIZE.search(reader.sized("Q"))
         reader.expect(b"header_event\0", "event header")
         reader.sized("Q")
-        return size
+        return size, Layout(little, int(told[1]) if told else long)
 
     def _formats(self, reader: _Reader) -> None:
         self._system("ftrace", reader)
@@ -152,7 +186,7 @@ class TraceFile:
 
     def _system(self, name: str, reader: _Reader) -> None:
         for _ in range(reader.number("I")):
-            event = parse_format(name, reader.sized("Q"))
+            event = parse_format(name, reader.sized("Q"), reader.order == "<")
             self.formats[event.id] = event
 
     @staticmethod
@@ -192,31 +226,32 @@ class TraceFile:
         for at in range(start, start + size, self.page_size):
             yield self._data[at:at + self.page_size]
 
-    def lost(self) -> int:
+    def lost(self) -> Lost:
         """How many events are known to be missing: overwritten before they could be saved, or dropped for want of
         room."""
         known = [{name: int(number) for name, number in LOST.findall(text)} for text in self.option(OPTION_CPUSTAT)]
         overrun = {of["CPU"]: of.get("overrun", 0) for of in known if "CPU" in of}
         # Pages tell of what was overwritten before them; statistics also of what was before pages that were read.
         with damage(TraceError, DAMAGED):
-            return sum(of.get("dropped events", 0) for of in known) + sum(
-                max(sum(map(self._lost, self._pages(cpu))), overrun.get(cpu, 0)) for cpu in range(self.cpus))
+            return sum((max(sum(map(self._lost, self._pages(cpu)), Lost()), Lost(overrun.get(cpu, 0)))
+                        for cpu in range(self.cpus)), Lost(sum(of.get("dropped events", 0) for of in known)))
 
-    @staticmethod
-    def _lost(page: bytes) -> int:
-        _, commit = PAGE_HEADER.unpack_from(page)
+    def _lost(self, page: bytes) -> Lost:
+        _, commit = self._layout.page_header.unpack_from(page)
         if not commit & LOST_EVENTS:
-            return 0
+            return Lost()
         if not commit & LOST_STORED:
-            return 1  # at least
-        return struct.unpack_from("<Q", page, PAGE_HEADER.size + (commit & COMMIT_MASK))[0]
+            return Lost(1, at_least=True)
+        at = self._layout.page_header.size + (commit & COMMIT_MASK)
+        return Lost(self._layout.lost.unpack_from(page, at)[0])
 
     def spans(self) -> dict[int, tuple[int, int]]:
         """{CPU: the times of its first and of its last event}, without CPUs that have no events."""
         found = {}
         with damage(TraceError, DAMAGED):
             for cpu in range(self.cpus):
-                first = next((time for page in self._pages(cpu) for time, _, _ in split_page(page)), None)
+                first = next((time for page in self._pages(cpu)
+                              for time, _, _ in split_page(page, self._layout)), None)
                 if first is not None:
                     found[cpu] = first, self._last_time(cpu)
         return found
@@ -224,7 +259,7 @@ class TraceFile:
     def _last_time(self, cpu: int) -> int:
         start, size = self._where[cpu]
         for at in reversed(range(start, start + size, self.page_size)):
-            times = [time for time, _, _ in split_page(self._data[at:at + self.page_size])]
+            times = [time for time, _, _ in split_page(self._data[at:at + self.page_size], self._layout)]
             if times:
                 return times[-1]
         return 0
@@ -241,7 +276,7 @@ class TraceFile:
     def _cpu_events(self, cpu: int, wanted: set[int], progress: Progress) -> Iterator[Event]:
         for page in self._pages(cpu):
             progress.step()
-            for time, payload, _ in split_page(page):
-                kind, flags, preempt_count, pid = struct.unpack_from("<HBBi", payload)
+            for time, payload, _ in split_page(page, self._layout):
+                kind, flags, preempt_count, pid = self._layout.common.unpack_from(payload)
                 if kind in wanted:
                     yield Event(time, cpu, self.formats[kind], flags, preempt_count, pid, payload)

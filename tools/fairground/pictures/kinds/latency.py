@@ -47,7 +47,9 @@ def finished(source: Source, arguments: argparse.Namespace) -> tuple[Array, Arra
     named = [pid for pid in np.unique(pids).tolist() if re.search(arguments.tasks, comms.get(pid, "?"))]
     wanted &= np.isin(pids, named)
     if not wanted.any():
-        raise TraceError(f"{source.path}: no task with such a name waited and then ran there")
+        who = f"no task whose name contains {arguments.tasks}" if arguments.tasks else "no task"
+        raise TraceError(f"{source.path}: {who} was woken, waited and then ran there" if not arguments.all else
+                         f"{source.path}: {who} waited and then ran there")
     return pids[wanted], start[wanted], end[wanted]
 
 
