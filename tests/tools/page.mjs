@@ -244,7 +244,7 @@ const cut = (content, size) => content.subarray(0, size), changed = (content, at
 const line = '{"schema":"fairground-decisions/4","sched":"<img src=x onerror=alert(1)>","cpus":1}\n', end = '{"kind":"end","decisions":1}\n';
 seen.badFiles = [];
 for (const bad of [cut(contents['a.json'], -20), '{"schema": "other"}\n', '\0\x01', '', cut(contents['a.bin'], 3000), cut(contents['a.bin'], 9),
-  changed(contents['a.bin'], 8, 7), cut(contents['a.dat'], 50000), cut(contents['a.dat'], 12), changed(contents['a.dat'], 10, 0x37),
+  changed(contents['a.bin'], 8, 7), cut(contents['a.dat'], 50000), cut(contents['a.dat'], 12), changed(contents['a.dat'], 10, 0x38),
   line + '{"time":1,"kind":"pick","candidates":[1]}\n' + end, line + 'null\n', line + '[]\n', line.replace(':1}', ':1e9}') + end,
   line + '{"time":"x","kind":"pick"}\n' + end, line + '{"time":1,"kind":"pick"}\n', line + end])
   await drop(tab, [['b.json', bad]]).then(async () => seen.badFiles.push(await text(tab, '#error')));

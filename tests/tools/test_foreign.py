@@ -2,6 +2,7 @@
 """Traces of machines of other kinds, and what a trace does not tell: nothing of that is a zero."""
 
 import json
+import lzma
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ from fairground.trace.tracefile import TraceFile
 ROOT = Path(__file__).resolve().parents[2]
 LINUX = ROOT / "tests/sim/linux-6.1.dat"
 PYTHON = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+MODULES = Path(os.environ.get("B", "build")).resolve() / "web/node_modules"
 MACHINES = [("<", 4), (">", 4), (">", 8)]
 
 pytestmark = pytest.mark.skipif(not shutil.which("trace-cmd"), reason="trace-cmd is not installed")
@@ -119,3 +121,61 @@ def test_who_names_no_task_is_not_told_of_a_name(unwoken, tmp_path):
                           capture_output=True, text=True, check=False,
                           env={**os.environ, "PYTHONPATH": str(ROOT / "tools")})
     assert done.returncode == 2 and done.stderr.endswith(": no task was woken, waited and then ran there\n")
+
+
+# --- the same files in the page ---------------------------------------------------------------------------------------
+
+
+def in_page(*paths):
+    """Each file as the page reads it."""
+    words = ["node", ROOT / "tests/tools/trace_files.mjs", MODULES, *paths]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+needs_page = pytest.mark.skipif(not (MODULES / "esbuild").exists() or not shutil.which("node"), reason="make page")
+
+
+def kinds_of_files(to):
+    """The trace of LINUX, which is of version 7 and packed by zstd, as other files: name -> path."""
+    found = {"as it is": LINUX}
+    for order, long in [("<", 8), *MACHINES]:
+        path = found[f"6, {order}{8 * long}"] = to / f"{'big' if order == '>' else 'little'}{long}.dat"
+        path.write_bytes(foreign.trace_dat(LINUX, order, long))
+    for how in ("none", "zstd"):
+        path = found[f"7, {how}"] = to / f"{how}.dat"
+        subprocess.run(["trace-cmd", "convert", "--file-version", "7", "--compression", how, "-i", LINUX, "-o", path],
+                       check=True, capture_output=True)
+    return found
+
+
+@needs_page
+def test_the_page_reads_what_the_tools_read(tmp_path):
+    """Version 6 and 7, plain and packed, and all machines: the runs and waits of Timeline."""
+    files = kinds_of_files(tmp_path)
+    line = Timeline(LINUX)
+    waits = sorted(zip(line.waits.pid, line.waits.start, line.waits.end))
+    for name, told in zip(files, in_page(*files.values())):
+        assert isinstance(told, dict), (name, told)
+        runs = [(span["cpu"], span["pid"], span["from"], span["to"]) for span in told["spans"]]
+        known = {(cpu, pid, start, end) for cpu, pid, start, end in zip(*line.runs) if end > start}
+        first = {cpu: min(start for at, _, start, _ in known if at == cpu) for cpu in range(4)}
+        known -= {run for run in known if run[2] == first[run[0]]} - set(runs)  # the page does not know who began
+        late = [(cpu, pid, start, min(end, line.end)) for cpu, pid, start, end in runs]
+        assert len(known) > 100 and known == {run for run in late if run[3] > run[2]}, name
+        shown = sorted((span["pid"], span["from"], min(span["to"], line.end)) for span in told["waiting"])
+        assert shown == [wait for wait in waits if wait[2] > wait[1]], name
+
+
+@needs_page
+def test_the_page_knows_no_waits_without_wakeups_and_names_perfs_files(unwoken, tmp_path):
+    perf = tmp_path / "p.data"
+    perf.write_bytes(lzma.decompress((ROOT / "tests/tools/linux-6.1.data.xz").read_bytes()))
+    cut, packed = tmp_path / "cut.dat", tmp_path / "other.dat"
+    cut.write_bytes(LINUX.read_bytes()[:-3000])
+    packed.write_bytes(LINUX.read_bytes().replace(b"zstd\x00", b"lzma\x00", 1))
+    told, perfs, early, other = in_page(unwoken, perf, cut, packed)
+    assert told["waiting"] == [] and len(told["spans"]) > 100
+    assert "it is a perf.data, which only perf can read" in perfs and "fairground report" in perfs
+    assert early.endswith((": it ends too early.", ": it is damaged.")) and "versions 6 and 7" in other

@@ -11,7 +11,7 @@ const here = path.dirname(new URL(import.meta.url).pathname);
 export async function bundle(modules, name, define = {}) {
   const {build} = createRequire(path.resolve(modules, 'x'))('esbuild');
   const done = await build({entryPoints: [path.join(here, name)], bundle: true, minify: true, write: false, format: 'iife',
-    target: 'es2022', define});
+    target: 'es2022', define, nodePaths: [path.resolve(modules)]});
   return done.outputFiles[0].text;
 }
 

@@ -4,21 +4,26 @@
 
 import {TEXT} from './strings';
 import {Decision, Decisions, Listed, Run, Timeline, checkDecision, parseDecisions, spansOf} from './model';
+import {asVersion6} from './trace7';
 import {BINARY, Event, Format, MOST, Reader, Recorded, bad, parseFormat, readBinary, record} from './recorded';
 
-const TRACE = '\x17\x08Dtracing';
+const TRACE = '\x17\x08Dtracing', PERF = 'PERFILE2';
+const ENDS = ['\0', '\x01'], LONGS = [4, 8];   // the bytes of a trace that say how its machine stores numbers
+const COMMIT_SIZE = /field: *local_t commit;\s*offset:\d+;\s*size:([48]);/;
 const MOST_BYTES = 512 << 20, MOST_CPUS = 4096;
 
-// --- trace.dat, version 6 ------------------------------------------------------------------------
+// --- trace.dat ------------------------------------------------------------------------
 
-function readPage(reader: Reader, start: number, size: number, use: (time: number, at: number) => void) {
-  const {view} = reader, end = start + 16 + (reader.u32(start + 8) & 0x7ffffff);
-  let time = view.getBigUint64(start, true), at = start + 16;
+// A page of a machine whose `long` has @long bytes, in which it counts those of the page.
+function readPage(reader: Reader, start: number, size: number, long: number, use: (time: number, at: number) => void) {
+  const {view, little} = reader, first = start + 8 + long;
+  const end = first + (reader.u32(little ? start + 8 : first - 4) & 0x7ffffff);
+  let time = view.getBigUint64(start, little), at = first;
   if (end > start + size)
     bad(TEXT.damaged);
   while (at < end) {
-    const word = reader.u32(at), kind = word & 31;
-    let gap = BigInt(word >>> 5), length = kind * 4;
+    const word = reader.u32(at), kind = little ? word & 31 : word >>> 27;
+    let gap = BigInt(little ? word >>> 5 : word & 0x7ffffff), length = kind * 4;
     at += 4;
     if (kind === 0 || kind >= 29) {
       const array = reader.u32(at);
@@ -40,16 +45,32 @@ function readPage(reader: Reader, start: number, size: number, use: (time: numbe
   }
 }
 
-function readTrace(reader: Reader): {events: Event[], formats: Map<number, Format>, names: Map<number, string>, cpus: number, topology: string} {
+// A reader of the trace's bytes as version 6 has them, behind the size @page of a page.
+function openTrace(bytes: Uint8Array): {reader: Reader, long: number, page: number} {
+  const reader = new Reader(bytes);
   reader.at = TRACE.length;
-  if (reader.word() !== '6')
+  const version = reader.word(), after = reader.at, end = reader.text(1), long = reader.bytes[reader.take(1)];
+  if (version !== '6' && version !== '7')
     bad(TEXT.traceVersion);
-  const marks = [reader.text(2), reader.u32()];
-  if (marks[0] !== '\0\b')
+  if (!ENDS.includes(end) || !LONGS.includes(long))
     bad(TEXT.damaged);
+  reader.little = end === ENDS[0];
+  const page = reader.u32();
+  if (version === '6')
+    return {reader, long, page};
+  const {at, little} = reader;
+  const old = new Reader(asVersion6(reader, [bytes.subarray(0, TRACE.length), bytes.subarray(after, at)]), little);
+  old.at = at;
+  return {reader: old, long, page};
+}
+
+type Trace = {reader: Reader, events: Event[], formats: Map<number, Format>, names: Map<number, string>, cpus: number, topology: string};
+
+function readTrace(bytes: Uint8Array): Trace {
+  const {reader, long, page} = openTrace(bytes);
   const expect = (mark: string) => reader.text(mark.length) === mark || bad(TEXT.damaged);
   expect('header_page\0');
-  reader.take(reader.u64());
+  const counted = Number(COMMIT_SIZE.exec(reader.text(reader.u64()))?.[1] ?? long);
   expect('header_event\0');
   reader.take(reader.u64());
   const formats = new Map<number, Format>();
@@ -79,40 +100,45 @@ function readTrace(reader: Reader): {events: Event[], formats: Map<number, Forma
   }
   if (mark !== 'flyrecord\0')
     bad(TEXT.damaged);
-  const places = Array.from({length: cpus}, () => [reader.u64(), reader.u64()]), events: Event[] = [], page = Number(marks[1]);
+  const places = Array.from({length: cpus}, () => [reader.u64(), reader.u64()]), events: Event[] = [];
   if (page < 64)
     bad(TEXT.damaged);
   places.forEach(([start, size], cpu) => {
     for (let at = reader.need(start, size); at < start + size; at += page)
-      readPage(reader, reader.need(at, page), page, (time, where) => {
+      readPage(reader, reader.need(at, page), page, counted, (time, where) => {
         const format = formats.get(reader.u16(where));
         if (format)
           events.push({time, cpu, format, at: where});
       });
   });
-  return {events: events.sort((a, b) => a.time - b.time || a.cpu - b.cpu), formats, names, cpus, topology};
+  return {reader, events: events.sort((a, b) => a.time - b.time || a.cpu - b.cpu), formats, names, cpus, topology};
 }
 
 // Who ran and waited, from the events of tracefs.
 function timelineOf(reader: Reader, events: Event[], end: number, cpus: number): Timeline {
-  const line = new Timeline(cpus);
+  const line = new Timeline(cpus), asleep = new Set<unknown>();
+  let told = false, untold = false;   // wakeups, and runs after a sleep without one
   for (const event of events) {
     const {name} = event.format;
     if (name === 'sched_switch') {
       const of = record(reader, event.format, event.at), state = Number(of.prev_state);
+      untold ||= asleep.has(of.next_pid);
+      if ((state & 0xff) !== 0)
+        asleep.add(of.prev_pid);
       line.name(Number(of.next_pid), String(of.next_comm));
       line.switched(event.time, event.cpu, Number(of.prev_pid), (state & 0xff) === 0, Number(of.next_pid));
     } else if (name === 'sched_wakeup' || name === 'sched_wakeup_new') {
       const of = record(reader, event.format, event.at);
+      told = true;
       line.name(Number(of.pid), String(of.comm));
       line.runnable(event.time, Number(of.pid));
     }
   }
-  return line.close(end);
+  return told || !untold ? line.close(end) : line.close(end).withoutWaits();
 }
 
-function traceRun(reader: Reader): Run {
-  const {events, formats, names, cpus, topology} = readTrace(reader), wanted = events.filter(({format}) => format.system === 'decision' || format.name.startsWith('sched_'));
+function traceRun(bytes: Uint8Array): Run {
+  const {reader, events, formats, names, cpus, topology} = readTrace(bytes), wanted = events.filter(({format}) => format.system === 'decision' || format.name.startsWith('sched_'));
   const decisions = new Recorded(formats, reader);
   wanted.forEach((event) => decisions.add(event));
   if (!wanted.length)
@@ -144,8 +170,10 @@ export function readFile(name: string, bytes: Uint8Array): Run {
     bad(TEXT.tooLarge);
   if (!bytes.length)
     bad(TEXT.empty);
+  if (start.startsWith(PERF))
+    bad(TEXT.isPerf);
   const run = start.startsWith(BINARY) ? decisionsRun(readBinary(bytes))
-    : start === TRACE ? traceRun(new Reader(bytes)) : linesRun(bytes);
+    : start === TRACE ? traceRun(bytes) : linesRun(bytes);
   for (let i = 0; i < run.decisions.length; i++)
     checkDecision(run.decisions.get(i)!, i);
   run.name ||= run.decisions.get(run.decisions.find((d) => d.policy))?.policy ?? name;

@@ -196,6 +196,11 @@ export class Timeline {
     this.waiting = this.waiting.filter(lasts);
     return this;
   }
+  /** Waits are not known: the wakeups that begin most of them were not recorded. */
+  withoutWaits(): Timeline {
+    [this.waits, this.unended, this.waiting, this.waste] = [new Map(), new Map(), [], []];
+    return this;
+  }
   parts() {
     return {spans: this.spans, names: this.names, waits: this.waits, unended: this.unended, waiting: this.waiting, waste: this.waste, averages: this.averages, rowOf: this.rowOf};
   }

@@ -19,11 +19,11 @@ const FAIR_LISTS = {candidates: 'candidate'};
 
 export const bad = (text: string): never => { throw new Error(TEXT.notFile + text); };
 
-// A position in bytes. Whatever reads beyond them says that the file is cut off.
+// A position in bytes, whose numbers have the little end first or the big one. Whatever reads beyond them says that the file is cut off.
 export class Reader {
   view: DataView;
   at = 0;
-  constructor(public bytes: Uint8Array) {
+  constructor(public bytes: Uint8Array, public little = true) {
     this.view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   }
   need(at: number, size: number) {
@@ -35,9 +35,9 @@ export class Reader {
     this.at = this.need(this.at, size) + size;
     return this.at - size;
   }
-  u16(at = this.take(2)) { return this.view.getUint16(this.need(at, 2), true); }
-  u32(at = this.take(4)) { return this.view.getUint32(this.need(at, 4), true); }
-  u64(at = this.take(8)) { return this.u32(at) + this.u32(this.need(at, 8) + 4) * 2 ** 32; }
+  u16(at = this.take(2)) { return this.view.getUint16(this.need(at, 2), this.little); }
+  u32(at = this.take(4)) { return this.view.getUint32(this.need(at, 4), this.little); }
+  u64(at = this.take(8)) { return this.u32(this.need(at, 8) + (this.little ? 0 : 4)) + this.u32(at + (this.little ? 4 : 0)) * 2 ** 32; }
   text(size: number, at = this.take(size)) {
     return new TextDecoder().decode(this.bytes.subarray(this.need(at, size), at + size));
   }
@@ -60,17 +60,17 @@ export function parseFormat(system: string, source: string): Format {
 
 // Numbers beyond 2^53 stay exact as texts of digits.
 function valueOf(reader: Reader, base: number, field: Field): number | string {
-  const at = base + field.at, {view} = reader;
+  const at = base + field.at, {view, little} = reader;
   if (field.text)
     return reader.text(field.size, at).split('\0')[0];
   reader.need(at, field.size);
   if (field.size === 8) {
-    const wide = field.signed ? view.getBigInt64(at, true) : view.getBigUint64(at, true), value = Number(wide);
+    const wide = field.signed ? view.getBigInt64(at, little) : view.getBigUint64(at, little), value = Number(wide);
     return Number.isSafeInteger(value) ? value : String(wide);
   }
   const value = field.size === 1 ? (field.signed ? view.getInt8(at) : view.getUint8(at))
-    : field.size === 2 ? (field.signed ? view.getInt16(at, true) : view.getUint16(at, true))
-      : field.signed ? view.getInt32(at, true) : view.getUint32(at, true);
+    : field.size === 2 ? (field.signed ? view.getInt16(at, little) : view.getUint16(at, little))
+      : field.signed ? view.getInt32(at, little) : view.getUint32(at, little);
   return field.names.get(value) ?? value;
 }
 

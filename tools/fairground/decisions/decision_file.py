@@ -25,7 +25,7 @@ from ..base.errors import FileError, damage
 from ..base.printable import printable
 from ..machine.image import DAMAGED, Event, Format, TraceError, parse_format, text_of
 from ..trace.records import decoder
-from ..trace.tracefile import MAGICS, MAGIC_SIZE, TraceFile
+from ..trace.tracefile import MAGICS, MAGIC_SIZE, TraceFile, lost_number
 from .decision_types import Numbers, is_comm, is_name
 
 SCHEMA = "fairground-decisions/4"
@@ -162,7 +162,7 @@ class DecisionFile:
 
 def missing(file: DecisionFile, incomplete: int, nr: int, what: str = "decisions lack candidates") -> str:
     """What is known to be missing in @file, "" if nothing: @incomplete of @nr records lack rows, as @what says."""
-    parts = [f"{file.lost} events were lost before they could be saved"] if file.lost else []
+    parts = [lost_number(file.lost)] if file.lost else []
     if incomplete:
         parts.append(f"{incomplete} of {nr} {what}")
     return " and ".join(parts)

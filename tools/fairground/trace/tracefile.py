@@ -57,11 +57,14 @@ class Lost(int):
 
 def lost_text(lost: int, what: str = "this") -> str:
     """What is told of @lost events, "" of none: @what is printed of the others."""
-    if not lost:
-        return ""
-    few = "at least " if getattr(lost, "at_least", False) else ""
+    return f"{lost_number(lost)}; {what} is about the rest" if lost else ""
+
+
+def lost_number(lost: int) -> str:
+    """How many events are missing."""
+    least = "at least " if getattr(lost, "at_least", False) else ""
     were, they = ("event was", "it") if lost == 1 else ("events were", "they")
-    return f"{few}{lost} {were} lost before {they} could be saved; {what} is about the rest"
+    return f"{least}{lost} {were} lost before {they} could be saved"
 
 
 def no_wakeups(wakeups: int, unknown: int) -> str:
