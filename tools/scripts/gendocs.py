@@ -10,6 +10,7 @@ import pathlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+import apidocs
 import decisiondocs
 import usage
 
@@ -120,6 +121,7 @@ def parameters() -> str:
 
 PAGES = {"docs/tunables.md": tunables, "docs/features.md": features, "docs/invariants.md": invariants,
          "docs/events.md": events, "docs/parameters.md": parameters,
+         "docs/api.md": apidocs.page,
          "docs/decisions.md": decisiondocs.page, "docs/decisions.schema.json": decisiondocs.schema}
 
 

@@ -7,9 +7,21 @@ import pathlib
 import sys
 from typing import Any
 
+from . import tree
 from .settings import UsageError
 
 SYSTEM = pathlib.Path("/opt/fairground/python")
+
+
+class MissingPackage(UsageError):
+    """A Python package is not there. The text is one sentence, and says what brings it."""
+
+
+def brings(extra: str) -> str:
+    """What brings the packages of the extra @extra of pyproject.toml: here, or where pip installed the tools."""
+    if tree.IS_PACKED:
+        return f"pip install 'fairground[{extra}]'"
+    return "sh tools/setup.sh --for pictures"
 
 
 def directories() -> list[pathlib.Path]:
@@ -22,10 +34,11 @@ def directories() -> list[pathlib.Path]:
 
 
 def load(module: str, purpose: str) -> Any:
-    """The @module; Debian's, if there is one. UsageError with a sentence if it is missing: @purpose needs it."""
+    """The @module; Debian's, if there is one. MissingPackage if it is not there: @purpose needs it."""
     sys.path += [path for path in map(str, directories()) if path not in sys.path]
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        raise UsageError(f"{purpose} needs the Python package {module.partition('.')[0]}: sh tools/setup.sh --for "
-                         "pictures brings it") from error
+        extra = {"pandas": "tables", "distributed": "sweeps", "dask": "sweeps"}.get(module.partition(".")[0], "forms")
+        raise MissingPackage(f"{purpose} needs the Python package {module.partition('.')[0]}: {brings(extra)} brings "
+                             "it") from error

@@ -5,7 +5,7 @@
 """
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, TextIO
 
 from ..base.packages import load
@@ -51,8 +51,8 @@ def from_rows(rows: Iterator[dict[str, Any]]) -> Columns:
     return columns
 
 
-def events(trace: TraceFile) -> Iterator[dict[str, Any]]:
-    for event in trace.events():
+def events(trace: TraceFile, names: Collection[str] | None = None) -> Iterator[dict[str, Any]]:
+    for event in trace.events(names):
         yield {"time_ns": event.time, "on_cpu": event.cpu, "system": event.format.system,
                "event": event.format.name, "by_pid": event.pid, **event_values(event)}
 

@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 
 from .. import result
 from ..base import unloaded
+from ..base.packages import MissingPackage as MissingPackage, brings
 from ..base.settings import UsageError
+from ..base.tree import IS_PACKED
 from ..helps import LaterParser, show_examples
 from ..words import Command
 from . import kinds as package
@@ -28,13 +30,9 @@ RANGE = re.compile(r"([0-9]*\.?[0-9]+)-([0-9]*\.?[0-9]+)")
 LATEST = 1e9  # s
 
 
-class MissingPackage(UsageError):
-    """Pictures need a package that is not there."""
-
-
 def missing(error: ImportError) -> MissingPackage:
-    return MissingPackage(f"pictures need {error.name or 'matplotlib'}: sh tools/setup.sh --for pictures, or "
-                          "apt-get install python3-matplotlib")
+    debian = "" if IS_PACKED else ", or apt-get install python3-matplotlib"
+    return MissingPackage(f"pictures need {error.name or 'matplotlib'}: {brings('pictures')}{debian}")
 
 
 class Kind(NamedTuple):
