@@ -102,9 +102,78 @@ def test_what_needs_the_tree_says_so_and_finds_it(command, words):
         assert done.returncode == 0 and "tournament" in done.stdout.lower(), done.stderr
 
 
+@pytest.fixture(scope="module")
+def bare(tmp_path_factory):
+    """The directory of the programs of an environment with the wheel and no package beside it: what pip brings by
+    itself. Without network, as the fixture above."""
+    place = tmp_path_factory.mktemp("bare")
+    venv.create(place, with_pip=False)
+    with open(ROOT / "setup.py", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        subprocess.run([sys.executable, "-m", "pip", "wheel", "--quiet", "--no-index", "--no-deps",
+                        "--no-build-isolation", "--wheel-dir", place, ROOT], cwd=place, check=True, capture_output=True)
+    wheel, = place.glob("fairground-*.whl")
+    subprocess.run([sys.executable, "-m", "pip", "--python", place / "bin/python", "install", "--quiet", "--no-index",
+                    wheel], cwd=place, check=True, capture_output=True)
+    return place, wheel
+
+
+def typed(bare, text, to):
+    return subprocess.run(["sh", "-c", text], cwd=to, capture_output=True, text=True, check=False,
+                          env={"PATH": f"{bare[0]}/bin:/usr/bin:/bin", "HOME": str(to)})
+
+
+@pytest.mark.nightly("a wheel that does nothing where nothing else is installed")
+@pytest.mark.skipif(not (ROOT / "build/schedsim").exists(), reason="make sim")
+def test_the_wheel_alone_simulates_and_reads(bare, tmp_path):
+    """Simulator, tables and causes need no package; what does names the one command that brings it."""
+    program = (ROOT / "build/schedsim").read_bytes()
+    asked = {tuple(map(int, each)) for each in re.findall(rb"\0GLIBC_(\d+)\.(\d+)", program)}
+    assert "-py3-none-manylinux_{}_{}_".format(*max(asked)) in bare[1].name
+    done = typed(bare, """set -e
+        schedsim --time 50ms --decisions run.dat hogs:n=2 bursts:run=2ms,sleep=6ms
+        fairground latency run.dat; fairground timehist --summary run.dat; fairground stat run.dat
+        fairground why run.dat --task burst; fairground decisions run.dat
+        fairground convert run.dat -o runs.csv
+        python -c 'import fairground as fg; print(fg.simulate("hogs", time="9ms").tasks(form="columns")["cpu_ns"])'""",
+                 tmp_path)
+    assert done.returncode == 0 and not done.stderr, done.stderr
+    assert "avg:" in done.stdout and done.stdout.endswith("[9000000]\n")
+    assert "burst" in (tmp_path / "runs.csv").read_text(encoding="utf-8")
+    done = typed(bare, "fairground graph dat2graph2 run.dat", tmp_path)
+    assert done.returncode == 2 and done.stderr == (
+        "fairground: pictures need numpy: pip install 'fairground[pictures]'\n")
+    done = typed(bare, "fairground compare cfs,eevdf hogs:n=2 --seeds 1..2 --time 20ms", tmp_path)
+    assert done.returncode == 2 and done.stderr.endswith("scipy: pip install 'fairground[statistics]' brings it\n")
+    done = typed(bare, "python -c 'import fairground as fg; fg.Trace(\"run.dat\").runs()'", tmp_path)
+    assert "MissingPackage: a table needs the Python package pandas: pip install 'fairground[tables]'" in done.stderr
+
+
+MAN = "share/man/man1"
+
+
+@pytest.mark.nightly("a manual page that lacks a command, or that man cannot show")
+def test_the_manual_pages_are_installed(bare):
+    page = (bare[0] / MAN / "fairground.1").read_text(encoding="utf-8").replace("\\-", "-")
+    assert all(f".SS fairground {path}\n" in page for path in HELPS) and len(HELPS) > 30
+    options = {name for path, parser in parsers(make_parser()) if path for action in parser._actions
+               for name in action.option_strings if name.startswith("--") and name != "--help"}
+    assert len(options) > 60 and not {name for name in options if name not in page}
+    for path in (bare[0] / MAN).iterdir():
+        if shutil.which("groff"):
+            said = subprocess.run(["groff", "-man", "-Tutf8", "-ww", "-z", path], capture_output=True, text=True,
+                                  check=True).stderr
+            assert not [line for line in said.splitlines() if "can't break line" not in line]
+    if (ROOT / "build/schedsim").exists():
+        text = (bare[0] / MAN / "schedsim.1").read_text(encoding="utf-8").replace("\\-", "-")
+        told = subprocess.run([ROOT / "build/schedsim", "--help"], capture_output=True, text=True, check=True).stdout
+        assert all(f"\\fB{name}" in text for name in re.findall(r"^  (--\S+)", told, re.MULTILINE))
+
+
 def test_a_missing_image_is_a_sentence(command):
     done = command("run --cmd true")
     assert done.returncode == 125 and "build/" in done.stderr and done.stderr.count("\n") == 1
+    assert "in the project's tree" in done.stderr
 
 
 @pytest.mark.parametrize("path", HELPS)

@@ -75,6 +75,8 @@ PROGRAMS = {
     "golden": Program(["python3", "tests/model/golden.py"], "compare the unit tests' golden numbers with the model's"),
     "judge": Program(["python3", "tests/model/campaign.py"],
                      "judge millions of decisions of simulator and kernel", "image sim"),
+    "man": Program(["python3", f"{SCRIPTS}/manpages.py", "{build}/man", "{build}/schedsim"],
+                   "write the manual pages: build/man", "sim"),
     "mutants": Program(["python3", f"{SCRIPTS}/mutants.py"],
                        "plant every seeded bug; its test must notice it", "image sim unit-programs"),
     "mutate": Program(["python3", "-m", "mutation"], "generate mutations of sched/ and count what tests notice"),

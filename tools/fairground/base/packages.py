@@ -10,6 +10,7 @@ from typing import Any
 from . import tree
 from .settings import UsageError
 
+EXTRAS = {"pandas": "tables", "numpy": "statistics", "scipy": "statistics", "distributed": "sweeps", "dask": "sweeps"}
 SYSTEM = pathlib.Path("/opt/fairground/python")
 
 
@@ -39,6 +40,6 @@ def load(module: str, purpose: str) -> Any:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        extra = {"pandas": "tables", "distributed": "sweeps", "dask": "sweeps"}.get(module.partition(".")[0], "forms")
+        extra = EXTRAS.get(module.partition(".")[0], "forms")
         raise MissingPackage(f"{purpose} needs the Python package {module.partition('.')[0]}: {brings(extra)} brings "
                              "it") from error

@@ -29,6 +29,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from ..base import tree
 from ..base.errors import reading
 from ..base.printable import printable
 from ..base.settings import Settings, UsageError
@@ -169,7 +170,8 @@ class Machine:
         s = self.settings
         for file in (s.kernel, s.initramfs):
             if not os.path.exists(file):
-                raise QemuError(f"{file} is missing: run make image")
+                raise QemuError(f"{file} is missing: run make image" + (
+                    " in the project's tree, and name its build directory with --build" if tree.IS_PACKED else ""))
         initramfs = s.initramfs
         if s.cmd or s.files or s.own_files or s.root:
             initramfs = self.path("initramfs.cpio")

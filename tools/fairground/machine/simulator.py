@@ -4,18 +4,36 @@
 import math
 import os
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 
+from ..base import tree
 from ..base.settings import Settings
 from .qemu import QemuError
 
+PACKED = tree.PACKED / "schedsim"  # that of an installed package, if it was built before
+
 
 def program(build: str) -> str:
-    """The path of schedsim in the directory @build."""
+    """The path of schedsim: in the directory @build, or the one that pip installed."""
     path = os.path.join(build, "schedsim")
-    if not os.path.exists(path):
-        raise QemuError(f"{path} is missing: run make sim")
-    return path
+    if os.path.exists(path):
+        return path
+    if PACKED.exists():
+        return str(PACKED)
+    raise QemuError(f"{path} is missing: run make sim" + (
+        " in the project's tree, and name its build directory with --build; this package was made without a simulator"
+        if tree.IS_PACKED else ""))
+
+
+def packed() -> int:
+    """The program schedsim of an installed package. Returns only if there is none."""
+    try:
+        path = program(tree.build())
+        os.execv(path, ["schedsim", *sys.argv[1:]])
+    except (OSError, QemuError) as error:
+        print(f"schedsim: {error}", file=sys.stderr)
+    return 125
 
 
 def command(settings: Settings, workload: str | Sequence[str], out: str | None, costs: Mapping[str, int],

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import result
 from ..base import samples, stats
+from ..base.packages import brings
 from ..base.progress import Progress
 from ..base.settings import SCHEDULERS, Settings, UsageError
 from ..base.tree import ROOT
@@ -110,7 +111,7 @@ def save_picture(found: Sequence[samples.Series], path: str) -> str:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        return "no picture: python3-matplotlib is missing (sh tools/setup.sh --for pictures brings it)"
+        return f"no picture: matplotlib is missing ({brings('pictures')} brings it)"
     texts_as_they_are()
     figure = Figure(layout="constrained", dpi=130)
     FigureCanvasAgg(figure)

@@ -121,7 +121,7 @@ def _as_version_6(path: str | os.PathLike[str], version: str) -> mmap.mmap:
             return _map(plain)
         except FileNotFoundError as error:
             raise TraceError(f"the file has version {version}, for which trace-cmd is needed (sh tools/setup.sh "
-                             "--for traces brings it)") from error
+                             "--for traces, or install the package trace-cmd)") from error
         except subprocess.CalledProcessError as error:
             raise TraceError(f"the file has version {version}, and trace-cmd cannot read it: it is damaged, or of a "
                              "newer trace-cmd than the one here") from error
