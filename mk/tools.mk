@@ -30,6 +30,7 @@ USES_page := sim,page
 USES_book := pictures,traces,book
 USES_slides := page,book
 USES_questions := sim
+USES_site := run,iso,sim,page,book
 USES_picture := pictures
 USES_types := types
 USES_format := format

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Makes the pictures of the page for the book: `make page-pictures`.
+// Makes the pictures of the page for the book, and for README.md: `make page-pictures`.
 //
 // Usage: node book_pictures.mjs NODE_MODULES PAGE.html DIRECTORY
 import path from 'path';
@@ -39,6 +39,10 @@ async function take(tab, name, hidden, first, ...last) {
   await tab.screenshot({path: path.join(directory, `${name}.png`), clip: {x: 0, y: top - MARGIN, width: WIDTH, height: bottom - top + 2 * MARGIN}});
   await tab.close();
 }
+
+const first = await ready('hogs:n=2 bursts:run=2ms,sleep=10ms', 100, ['cfs', 'eevdf', 'bore']);
+await step(first, 'pick', 32);
+await take(first, '../../img/page', '#help, #files, #averages, #whatif, #behind, form details', '#title', '#decision', '#shares');
 
 const candidates = await ready('--hz 1000 hogs:n=3 hogs:n=1,nice=5 hogs:n=2,slice=2ms', 60, ['eevdf']);
 await step(candidates, 'pick', 37);

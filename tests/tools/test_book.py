@@ -169,8 +169,10 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path, monkeypatch):
 
 
 def test_links_that_leave_the_book_become_names():
-    assert book.leave_by_name("see [features](../features.md#a) and [cfs.c](../../sched/fair/cfs/cfs.c)") == (
-        "see features (`docs/features.md`) and `sched/fair/cfs/cfs.c`")
+    text = "see [features](../features.md#a) and [cfs.c](../../sched/fair/cfs/cfs.c)\n```\n[a](../b)\n```\n"
+    assert book.leave_by_name(text, book.BOOK / "README.md", lambda path: False) == (
+        "see features (`docs/features.md`) and `sched/fair/cfs/cfs.c`\n```\n[a](../b)\n```\n")
+    assert book.leave_by_name(text, book.BOOK / "README.md", lambda path: True) == text
 
 
 def test_the_book_can_be_printed(tmp_path, monkeypatch):

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
+from collections.abc import Callable, Collection
 
 from fairground.base.packages import directories
 from fairground.base.settings import UsageError
@@ -24,7 +25,8 @@ import usage
 
 BOOK = pathlib.Path("docs/book")
 UNLINKED = ("404.html",)  # mdBook makes it for a site at the root of a server
-LINK = re.compile(r"\[([^]]+)\]\((\.\./[^)\s#]+)(#[^)\s]*)?\)")
+LINK = re.compile(r"(?<!!)\[([^]]+)\]\((?![a-z]+:)([^)\s#]+)(#[^)\s]*)?\)")
+FENCED = re.compile(r"^(```.*?^```$)", re.MULTILINE | re.DOTALL)
 
 
 def find(program: str) -> str:
@@ -36,29 +38,39 @@ def find(program: str) -> str:
     return found
 
 
-def leave_by_name(text: str) -> str:
-    """@text with the name of the file in the tree in place of each link that leaves the book."""
+def leave_by_name(text: str, page: pathlib.Path, stays: Callable[[str], bool]) -> str:
+    """@text, of the @page of the tree, with the name of the file in place of each link to one that does not stay()."""
     def name(match: re.Match[str]) -> str:
-        path = os.path.relpath(BOOK / match[2])
+        path = os.path.normpath(page.parent / match[2])
         shown = match[1].strip("`")
+        if stays(path):
+            return match[0]
         return f"`{path}`" if path.endswith(shown) else f"{match[1]} (`{path}`)"
-    return LINK.sub(name, text)
+    return "".join(part if part.startswith("```") else LINK.sub(name, part) for part in FENCED.split(text))
 
 
 def stage(source: pathlib.Path, directory: pathlib.Path) -> None:
     """Copy the book to @directory, as mdBook is to read it."""
     shutil.copytree(source, directory, dirs_exist_ok=True)
     for page in directory.glob("*.md"):
-        page.write_text(leave_by_name(page.read_text(encoding="utf-8")), encoding="utf-8")
+        page.write_text(leave_by_name(page.read_text(encoding="utf-8"), BOOK / page.name,
+                                      lambda path: path.startswith(f"{BOOK}/")), encoding="utf-8")
+
+
+def make_html(staged: pathlib.Path, site: pathlib.Path) -> None:
+    """Let mdBook make the directory @site anew of what is in @staged."""
+    shutil.rmtree(site, ignore_errors=True)
+    subprocess.run([find("mdbook"), "build", staged, "--dest-dir", site.resolve()], check=True,
+                   stderr=subprocess.PIPE, text=True)
+    for name in UNLINKED:
+        (site / name).unlink(missing_ok=True)
 
 
 def make_site(source: pathlib.Path, site: pathlib.Path) -> None:
     """Write the site of the book in @source to the directory @site."""
     with tempfile.TemporaryDirectory() as staged:
         stage(source, pathlib.Path(staged))
-        shutil.rmtree(site, ignore_errors=True)
-        subprocess.run([find("mdbook"), "build", staged, "--dest-dir", site.resolve()], check=True,
-                       stderr=subprocess.PIPE, text=True)
+        make_html(pathlib.Path(staged), site)
 
 
 class Page(html.parser.HTMLParser):
@@ -66,36 +78,40 @@ class Page(html.parser.HTMLParser):
 
     def __init__(self, path: pathlib.Path) -> None:
         super().__init__()
-        self.targets: list[str] = []
+        self.targets: list[tuple[str, bool]] = []  # and whether a reader has to follow it: all else is loaded
         self.places: set[str] = set()
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         given = {name: value or "" for name, value in attrs}
-        self.targets += [given[name] for name in ("href", "src") if name in given]
+        self.targets += [(given[name], tag == "a") for name in ("href", "src") if name in given]
         self.places |= {given[name] for name in ("id", "name") if name in given}
 
 
-def broken_links(site: pathlib.Path) -> list[str]:
-    """A line for each link of the @site that leads to no file of it, or to no place in a page."""
-    pages = {path.resolve(): Page(path) for path in site.glob("*.html") if path.name not in UNLINKED}
+def broken_links(site: pathlib.Path, may_leave: bool = False, whole: Collection[str] = ()) -> list[str]:
+    """A line for each link of the @site that leads to no file of it, or to no place in a page. Links to elsewhere are
+    broken, too, unless they @may_leave and somebody has to follow them. Pages that are @whole have no places: a program
+    in them reads what stands behind the "#"."""
+    pages = {path.resolve(): Page(path) for path in site.rglob("*.html") if path.name not in whole}
     found = []
     for path, page in pages.items():
-        for target in page.targets:
+        shown = path.relative_to(site.resolve())
+        for target, is_followed in page.targets:
             link = urllib.parse.urlsplit(target)
             aim = (path.parent / urllib.parse.unquote(link.path)).resolve() if link.path else path
-            if link.scheme or link.netloc:
-                found.append(f"{path.name}: {target} leaves the site")
-            elif not aim.exists():
-                found.append(f"{path.name}: {target}: there is no such file")
+            if link.scheme or link.netloc or link.path.startswith("/"):
+                if not (may_leave and is_followed and link.scheme in ("https", "http", "mailto")):
+                    found.append(f"{shown}: {target} leaves the site")
+            elif not aim.is_file() or not aim.is_relative_to(site.resolve()):
+                found.append(f"{shown}: {target}: there is no such file")
             elif link.fragment and aim in pages and urllib.parse.unquote(link.fragment) not in pages[aim].places:
-                found.append(f"{path.name}: {target}: there is no such place")
+                found.append(f"{shown}: {target}: there is no such place")
     return found
 
 
-def check_links(site: pathlib.Path) -> None:
-    """Raise UsageError if a link of the @site leads nowhere."""
-    if found := broken_links(site):
+def check_links(site: pathlib.Path, may_leave: bool = False, whole: Collection[str] = ()) -> None:
+    """Raise UsageError if a link of the @site is broken_links()'s."""
+    if found := broken_links(site, may_leave, whole):
         raise UsageError(f"{site}: links that lead nowhere\n" + "\n".join(found))
 
 

@@ -51,7 +51,7 @@ function stop(text = '') {
 
 const allPolicies = () => state.own ? [nameOf(state.own), ...BUILT_IN] : BUILT_IN;
 const words = (policy: string, machine: Machine) => [...wordsOf(state.own), '--sched', policy, '--time', `${state.ms}ms`, ...machine.words,
-  ...(machine.hasCpus || /(^|\s)--topology\s/.test(state.work) || /"platform"\s*:/.test(state.file) ? [] : ['--cpus', String(state.cpus)]),
+  ...(machine.hasCpus || /(^|\s)--(topology|opp)\s/.test(state.work) || /"platform"\s*:/.test(state.file) ? [] : ['--cpus', String(state.cpus)]),
   ...state.work.split(/\s+/).filter(Boolean), ...(state.file.trim() ? ['workload.json'] : [])];
 
 // Let a worker do what @message says, for at most @most ms if that is not 0. It may tell what it has so far.
