@@ -60,6 +60,22 @@ def test_the_picture_is_what_the_trace_says(tmp_path):
     assert all(columns.count("#") > 3 for _, columns in rows) and " " in rows[2][1] and "." in rows[1][1]
 
 
+@pytest.mark.nightly("a row of the demonstration that waits for others")
+@pytest.mark.exact
+def test_rows_appear_when_they_are_known():
+    """Headings come before the time that is measured, and of the third table, with half a second a row, each row."""
+    looks = {"1": 1, "2": 2.5, "3": 3.9, "4": 4.2}  # name -> s after the begin
+    wait = "; ".join(f"sleep {at - before:.1f}; echo at {name}; cat /tmp/rows"
+                     for (name, at), before in zip(looks.items(), (0, *looks.values())))
+    text = fairground("run", "--smp", "1", "--icount", "1", "--cmd", f"demo >/tmp/rows & {wait}; wait")
+    parts = re.split(r"^at \d\n", text.replace("\r", ""), flags=re.MULTILINE)[1:]
+    seen = [part.partition("\nat ")[0].strip().split("\n") for part in parts]
+    assert [lines[-1].split()[0] for lines in seen[:2]] == ["task", "tasks"]  # the headings of the first and the second
+    assert sum(line.startswith("  hog ") for line in seen[1]) == 4
+    third = [[line for line in lines if line.startswith(("  alone", "  1 hog per CPU"))] for lines in seen[2:]]
+    assert [len(rows) for rows in third] == [1, 2] and third[1][0] == third[0][0]
+
+
 @pytest.mark.nightly("a demonstration that ends without its picture")
 def test_it_ends_with_the_picture_and_three_things_to_try(tmp_path):
     text = fairground("run", "--smp", "1")

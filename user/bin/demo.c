@@ -2,7 +2,8 @@
 /*
  * demo: what a scheduler does, in three tables: shares of one CPU by nice value, shares of all
  * CPUs, and the wakeup latency of sleepers with and without competition; then, as a picture, who
- * has a CPU from one millisecond to the next. Ends with 0 if the shares were as they should be.
+ * has a CPU from one millisecond to the next. Each row is printed as soon as it is known. Ends with
+ * 0 if the shares were as they should be.
  */
 #define _GNU_SOURCE
 #include <math.h>
@@ -52,26 +53,24 @@ static struct hog make_hog(int nice, struct cpu_set cpus, uint64_t wall_ns)
 /* --- 1: one CPU ---------------------------------------------------- */
 
 /* One row a hog; returns the largest difference between share and ideal. */
-static double print_shares(const struct hog *hogs, const struct hog_result *results, int nr)
+static double print_shares(struct table *t, const struct hog *hogs,
+			   const struct hog_result *results, int nr)
 {
 	double ideal[MAX_LIST], share[MAX_LIST], worst = 0;
-	struct table t;
 	int i;
 
 	ideal_shares(hogs, nr, 1, ideal);
 	measured_shares(results, nr, share);
-	table_begin(&t, "task|nice|weight|ideal %|got %|error|longest wait ms");
 	for (i = 0; i < nr; i++) {
-		table_cell(&t, "hog %d", results[i].pid);
-		table_cell(&t, "%d", hogs[i].nice);
-		table_cell(&t, "%u", nice_weight(hogs[i].nice));
-		table_cell(&t, "%.2f", 100 * ideal[i]);
-		table_cell(&t, "%.2f", 100 * share[i]);
-		table_cell(&t, "%+.2f", 100 * (share[i] - ideal[i]));
-		table_cell(&t, "%.1f", results[i].longest_wait_ns / 1e6);
+		table_cell(t, "hog %d", results[i].pid);
+		table_cell(t, "%d", hogs[i].nice);
+		table_cell(t, "%u", nice_weight(hogs[i].nice));
+		table_cell(t, "%.2f", 100 * ideal[i]);
+		table_cell(t, "%.2f", 100 * share[i]);
+		table_cell(t, "%+.2f", 100 * (share[i] - ideal[i]));
+		table_cell(t, "%.1f", results[i].longest_wait_ns / 1e6);
 		worst = fmax(worst, fabs(share[i] - ideal[i]));
 	}
-	table_end(&t);
 	return worst;
 }
 
@@ -97,11 +96,12 @@ static double print_stalls(const struct hog_result *results, int nr, uint64_t wa
 static void show_one_cpu(void)
 {
 	enum { NR = 4 };
-	static const int nices[NR] = { -5, 0, 5, 10 };
+	static const int nices[NR] = { -5, 0, 5, 10 }, width[] = { 8, 4, 6, 7, 6, 6, 15 };
 	struct hog_result results[NR];
 	struct cpu_set first = { 0 };
 	int cpu = cpu_nth(&machine, 0), i;
 	struct hog hogs[NR];
+	struct table t;
 	double worst;
 
 	cpu_add(&first, cpu);
@@ -110,11 +110,14 @@ static void show_one_cpu(void)
 	printf("\n1. Four processes that never sleep share CPU %d for 2 s: shares follow "
 	       "weights\n\n",
 	       cpu);
+	table_begin(&t, "task|nice|weight|ideal %|got %|error|longest wait ms");
+	table_print_rows(&t, width);
 	if (run_hogs(hogs, NR, results)) {
 		check(false, "a process could not run");
 		return;
 	}
-	worst = print_shares(hogs, results, NR);
+	worst = print_shares(&t, hogs, results, NR);
+	table_end(&t);
 	check(worst <= TOLERANCE + print_stalls(results, NR, 2 * NS_PER_S),
 	      "a share is more than 5 points off");
 }
@@ -143,10 +146,10 @@ static void print_class(struct table *t, int nice, double ideal, const struct ho
 }
 
 /* A row for each half of the hogs; then how much of the machine was used, which is checked. */
-static void print_classes(const struct hog *hogs, const struct hog_result *results, int cpus)
+static void print_classes(struct table *t, const struct hog *hogs, const struct hog_result *results,
+			  int cpus)
 {
 	double *ideal = calloc(2 * cpus, sizeof(*ideal)), used = 0;
-	struct table t;
 	int i;
 
 	if (!ideal)
@@ -154,10 +157,8 @@ static void print_classes(const struct hog *hogs, const struct hog_result *resul
 	ideal_shares(hogs, 2 * cpus, cpus, ideal);
 	for (i = 0; i < 2 * cpus; i++)
 		used += (double)results[i].cpu_ns / NS_PER_S / cpus;
-	table_begin(&t, "tasks|nice|ideal %|least %|mean %|most %");
-	print_class(&t, hogs[0].nice, ideal[0] * cpus, results, cpus);
-	print_class(&t, hogs[cpus].nice, ideal[cpus] * cpus, results + cpus, cpus);
-	table_end(&t);
+	print_class(t, hogs[0].nice, ideal[0] * cpus, results, cpus);
+	print_class(t, hogs[cpus].nice, ideal[cpus] * cpus, results + cpus, cpus);
 	printf("\n  %d CPU%s busy for %.1f %% of the time\n", cpus, cpus == 1 ? "" : "s",
 	       100 * used);
 	check(used >= LEAST_USED, "CPUs were idle although there was work");
@@ -166,19 +167,24 @@ static void print_classes(const struct hog *hogs, const struct hog_result *resul
 
 static void show_all_cpus(void)
 {
+	static const int width[] = { 8, 4, 7, 7, 6, 6 };
 	int cpus = cpu_count(&machine), i;
 	struct hog_result *results = calloc(2 * cpus, sizeof(*results));
 	struct hog *hogs = calloc(2 * cpus, sizeof(*hogs));
+	struct table t;
 
 	if (!results || !hogs)
 		die("demo");
 	for (i = 0; i < 2 * cpus; i++)
 		hogs[i] = make_hog(i < cpus ? 0 : 5, machine, NS_PER_S);
 	printf("\n2. Two processes for each CPU, free to move, for 1 s: percent of one CPU\n\n");
+	table_begin(&t, "tasks|nice|ideal %|least %|mean %|most %");
+	table_print_rows(&t, width);
 	if (run_hogs(hogs, 2 * cpus, results))
 		check(false, "a process could not run");
 	else
-		print_classes(hogs, results, cpus);
+		print_classes(&t, hogs, results, cpus);
+	table_end(&t);
 	free(results);
 	free(hogs);
 }
@@ -250,12 +256,14 @@ static void show_sleepers(void)
 		{ "1 hog per CPU, policy idle", { SCHED_IDLE, 0 }, { SCHED_OTHER, 0 }, 1 },
 		{ "1 hog per CPU, sleepers fifo", { SCHED_OTHER, 0 }, { SCHED_FIFO, 50 }, 1 },
 	};
+	static const int width[] = { 28, 7, 7, 8, 8, 8 };
 	struct table t;
 	unsigned i;
 
 	printf("\n3. One process on each CPU runs %d us every %d ms: how late it wakes, in us\n\n",
 	       SLEEPER_US, SLEEPER_MS);
 	table_begin(&t, "sleepers|wakeups|min|p50|p99|max");
+	table_print_rows(&t, width);
 	for (i = 0; i < sizeof(scenes) / sizeof(scenes[0]); i++)
 		show_scene(&t, &scenes[i]);
 	table_end(&t);

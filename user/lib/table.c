@@ -36,6 +36,25 @@ void table_begin(struct table *t, const char *headings)
 	}
 }
 
+/* Prints the cells that were collected. */
+static void print_cells(struct table *t, const int *width)
+{
+	for (int i = 0; i < t->nr_cells; i++) {
+		int column = i % t->columns;
+
+		printf("  %*s%s", column ? width[column] : -width[column], t->cell[i],
+		       column == t->columns - 1 ? "\n" : "");
+	}
+	t->nr_cells = 0;
+}
+
+void table_print_rows(struct table *t, const int *width)
+{
+	t->width = width;
+	print_cells(t, width);
+	fflush(stdout);
+}
+
 void table_cell(struct table *t, const char *format, ...)
 {
 	va_list ap;
@@ -43,22 +62,22 @@ void table_cell(struct table *t, const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(new_cell(t), TABLE_CELL, format, ap);
 	va_end(ap);
+	if (t->width && t->nr_cells == t->columns) {
+		print_cells(t, t->width);
+		fflush(stdout);
+	}
 }
 
 void table_end(struct table *t)
 {
-	int width[TABLE_COLUMNS] = { 0 }, i, column;
+	int width[TABLE_COLUMNS] = { 0 };
 
-	for (i = 0; i < t->nr_cells; i++) {
+	for (int i = 0; i < t->nr_cells; i++) {
 		int len = strlen(t->cell[i]);
 
 		if (len > width[i % t->columns])
 			width[i % t->columns] = len;
 	}
-	for (i = 0; i < t->nr_cells; i++) {
-		column = i % t->columns;
-		printf("  %*s%s", column ? width[column] : -width[column], t->cell[i],
-		       column == t->columns - 1 ? "\n" : "");
-	}
+	print_cells(t, width);
 	free(t->cell);
 }
