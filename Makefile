@@ -80,7 +80,9 @@ roots_of = $(if $(filter sched,$(1)),$(sched_roots),-I$(INC)/$(1))
 WARN := -Wall -Wextra -Werror -Wshadow -Wvla -Wstrict-prototypes -Wmissing-prototypes \
 	-Wold-style-definition -Wundef -Wpointer-arith -Wwrite-strings -Wimplicit-fallthrough
 OPTIMIZE ?= 2
-CSTD := -std=gnu11 -g -O$(OPTIMIZE) -fno-strict-aliasing -fno-common '-ffile-prefix-map=$(CURDIR)/='
+# No file that is built has the name of the directory in it.
+NAMELESS := '-fdebug-prefix-map=$(CURDIR)=.' '-ffile-prefix-map=$(CURDIR)/='
+CSTD := -std=gnu11 -g -O$(OPTIMIZE) -fno-strict-aliasing -fno-common $(NAMELESS)
 # Every local variable of the kernel has a value, so that a program sees no byte of an old stack: zero, or in debug
 # builds a pattern that tests/guest/leakcheck.c looks for. Clang before 16 wants a second option for zero.
 IS_DEBUG := $(filter-out 0,$(DEBUG))
@@ -177,7 +179,7 @@ USER_BIN := $(patsubst %.c,$(B)/user/%,$(notdir $(USER_C)))
 USER_OBJ = $(patsubst %.c,$(B)/user/obj/%.o,$(1))
 USER_ALL_OBJ = $(call USER_OBJ,$(USER_C) $(USER_LIB_C) $(wildcard $(addsuffix /*/*.c,$(USER_ROOMS))))
 USER_FLAGS := -std=gnu11 -O2 -g $(WARN) -Wno-missing-field-initializers \
-	'-ffile-prefix-map=$(CURDIR)/=' -Iuser -Itests/guest -pthread
+	$(NAMELESS) -Iuser -Itests/guest -pthread
 .SECONDARY: $(call USER_OBJ,$(USER_C) $(wildcard $(addsuffix /*/*.c,$(USER_ROOMS))))
 
 $(B)/user/obj/%.o: %.c

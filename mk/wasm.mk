@@ -5,7 +5,7 @@
 WASM := $(B)/wasm
 WASM_CC := clang
 WASM_CFLAGS := --target=wasm32-wasi -std=gnu11 -O2 -fno-strict-aliasing -fno-common $(WARN) \
-	'-ffile-prefix-map=$(CURDIR)/=' -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\" -DDEBUG=0
+	$(NAMELESS) -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\" -DDEBUG=0
 # Formats say %lu for a u64, which is a long long here. lib/fmt.c takes both for 64 bits.
 WASM_QUIET := -Wno-format
 WASM_SIM_C := $(wildcard sim/*.c sim/engine/*.c sim/report/*.c sim/workload/*.c sim/policy/*.c) \

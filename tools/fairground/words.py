@@ -92,6 +92,8 @@ PROGRAMS = {
                              f"the book's pictures of the page: {PAGES}/*.png", "sim wasm page"),
     "questions": Program(["python3", f"{SCRIPTS}/questions.py"],
                          "make a bank of questions with numbers for each student: QTI, Moodle", "sim"),
+    "release": Program(["python3", f"{SCRIPTS}/release.py"],
+                       "make a release of this commit: source, images, page, wheel, with checksums"),
     "site": Program(["python3", f"{SCRIPTS}/website.py"],
                     "make one folder for any web server: page, gallery, book, documentation, image", "image iso page"),
     "size": Program(["python3", f"{SCRIPTS}/size.py"], "print lines and bytes by room, and the reading path", "kernel"),
