@@ -16,6 +16,9 @@ $(B)/web/presets.json: tools/scripts/page_presets.py $(wildcard labs/*/lab.toml 
 		experiments/*.toml) | $(B)/web/.fetched
 	$(Q)$(PYTHON_TOOL) $< > $@
 
+$(B)/web/phrases.json: tools/scripts/page_phrases.py tools/fairground/decisions/lateness.py | $(B)/web/.fetched
+	$(Q)$(PYTHON_TOOL) $< > $@
+
 # Of tests/mutants; their texts and workloads are in web/page/bugs.ts and strings.ts.
 PAGE_BUGS := sleepers_pay_for_their_sleep everybody_is_eligible yielder_not_passed_over score_without_weight \
 	cache_not_searched_for_an_idle_cpu start_debit_lost everybody_delayed no_burst_ends slack_is_kept \
@@ -27,15 +30,16 @@ $(B)/bugs/.made: tools/scripts/page_bugs.py mk/page.mk $(wildcard tests/mutants/
 		-- $(SESSION_LD) -- $(SESSION_OBJ)
 	$(Q)touch $@
 
-$(B)/fairground.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/presets.json $(B)/web/.fetched \
-		$(B)/bugs/.made $(wildcard examples/policies/*.policy)
+$(B)/fairground.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/presets.json $(B)/web/phrases.json \
+		$(B)/web/.fetched $(B)/bugs/.made $(wildcard examples/policies/*.policy)
 	@echo "  PAGE    $@"
 	$(Q)$(PAGE_TSC)
-	$(Q)node web/page/build.mjs $(PAGE_MODULES) $(B)/session.wasm $(B)/web/presets.json $@ $(B)/bugs $(PAGE_BUGS)
+	$(Q)node web/page/build.mjs $(PAGE_MODULES) $(B)/session.wasm $(B)/web/presets.json \
+		$(B)/web/phrases.json $@ $(B)/bugs $(PAGE_BUGS)
 
 # The part of it that looks at recorded runs: `make report` puts it into reports.
-$(B)/viewer.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/.fetched
+$(B)/viewer.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/phrases.json $(B)/web/.fetched
 	@echo "  PAGE    $@"
-	$(Q)node web/page/viewer.mjs $(PAGE_MODULES) $(B)/session.wasm $@
+	$(Q)node web/page/viewer.mjs $(PAGE_MODULES) $(B)/session.wasm $(B)/web/phrases.json $@
 
 page: $(B)/fairground.html $(B)/viewer.html ## the simulator as one page for a browser: build/fairground.html

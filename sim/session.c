@@ -55,7 +55,7 @@ static void put_averages(const struct sim *sim, const struct task *t)
 
 	if (t->pid)
 		put_event((struct session_event){
-			.time = moment(sim),
+			.time = sim_record_time(sim),
 			.kind = SESSION_AVERAGES,
 			.pid = t->pid,
 			.numbers = { (u32)avg->util_avg, (u32)avg->load_avg,
@@ -82,7 +82,7 @@ static void note_switch(struct sim_listener *listener, struct sim *sim, struct s
 	put_averages(sim, &prev->task);
 	put_averages(sim, &next->task);
 	put_event((struct session_event){
-		.time = moment(sim),
+		.time = sim_record_time(sim),
 		.kind = SESSION_SWITCH,
 		.cpu = (u16)sim->this_cpu,
 		.pid = prev->task.pid,
@@ -99,7 +99,7 @@ static void note_runnable(struct sim_listener *listener, struct sim *sim, struct
 		memcpy(name.name, t->task.comm, sizeof(name.name));
 		put_event(name);
 	}
-	put_event((struct session_event){ .time = moment(sim),
+	put_event((struct session_event){ .time = sim_record_time(sim),
 					  .kind = SESSION_RUNNABLE,
 					  .pid = t->task.pid,
 					  .numbers = { t->row } });

@@ -26,7 +26,7 @@ enum session_event_kind {
 };
 
 struct session_event {
-	u64 time; /* ns from the start */
+	u64 time; /* ns from the start, at least 1, as in records */
 	s32 pid;
 	u16 kind, cpu;
 	union {

@@ -10,6 +10,7 @@ import subprocess
 import pytest
 
 from tests.sim.conftest import BUILD, PAGE, ROOT, browse, page_or_skip
+from fairground.decisions import lateness, why
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +47,21 @@ def test_tasks_have_rows_and_the_longest_wait_is_named(seen, tmp_path):
         assert width == pytest.approx(longest / 1e6, abs=0.001) and 0 <= left <= 100 - width  # of 100 ms
     assert seen["byTask"][:2] == ["By CPU", [72, 72]] and "red while it waits" in seen["byTask"][2]
     assert seen["byCpu"] == ["By task", [24, 24], 0]
+
+
+def test_the_longest_wait_is_explained_and_any_other(seen, tmp_path):
+    """As `fairground why` does; a row's time goes to its decision."""
+    trace = tmp_path / "e.dat"
+    subprocess.run([f"{BUILD}/schedsim", "--sched", "eevdf", "--cpus", "1", "--time", "100ms", "--decisions", trace,
+                    "hogs:n=2", "bursts:run=2ms,sleep=10ms"], check=True, stdout=subprocess.DEVNULL)
+    for (said, rows), task, nr in ((seen["why"], None, 0), (seen["whyOther"], "1", 1)):
+        found = why.find(str(trace), task, nr + 1)
+        late = found.explained[nr].late
+        assert said == lateness.conclusion(late, found.line, True)
+        assert [row[0] for row in rows] == [why.ms(stretch.start) for stretch in late.stretches]
+        assert [row[3] for row in rows] == [found.line.label(stretch.pid) for stretch in late.stretches]
+    where, rule = seen["whyGone"]
+    assert f"{float(seen['whyOther'][1][0][0]):.3f} ms" in where and rule.startswith("pick: ")
 
 
 def test_decisions_are_played_until_one_says_stop(seen):

@@ -28,6 +28,15 @@ await tab.click('#play');
 seen.paused = await text(tab, '#where');
 await new Promise((done) => setTimeout(done, 1000));
 seen.stays = await text(tab, '#where');
+const why = async () => [await text(tab, '#whysaid'), await tab.$$eval('#why tbody tr', (rows) => rows.map((row) => [...row.cells].map((cell) => cell.innerText)))];
+await tab.$$eval('#lanes button', (all) => all[1].click());   // eevdf
+seen.why = await why();
+await tab.select('#whytask', '1');
+await tab.select('#whywait', '1');
+seen.whyOther = await why();
+await tab.click('#why tbody button');
+seen.whyGone = [await text(tab, '#where'), await text(tab, '#rule')];
+await tab.$$eval('#lanes button', (all) => all[0].click());
 await tab.evaluate(() => {
   document.getElementById('slider').value = 0;
   document.getElementById('slider').dispatchEvent(new Event('input'));

@@ -131,6 +131,11 @@ def test_classes_above_by_hand():
     late, = lateness.explain(line, lateness.waits_of(line, {LAG}), [])
     assert lateness.because(late.stretches[0], line, late, False) == "a real-time task comes before all fair ones"
     line.priorities[LAG] = 95
+    line.priorities[URGENT] = -1
+    assert lateness.because(late.stretches[0], line, late, False) == "a task with a deadline comes before all others"
+    line.priorities[LAG] = -1
+    assert lateness.because(late.stretches[0], line, late, False).startswith("unknown")
+    line.priorities |= {LAG: 95, URGENT: 89}
     empty = dict.fromkeys(ClassDecision.__dataclass_fields__, 0)
     tasks = tuple(Task(name, pid, prio, 0, 0, int(Flag.QUEUED), 1, 0, 0, 0, 0, 0, 0, 0)
                   for name, pid, prio in (("lag", LAG, 95), ("urgent", URGENT, 89)))

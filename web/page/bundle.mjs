@@ -3,9 +3,10 @@
 import fs from 'fs';
 import {createRequire} from 'module';
 import path from 'path';
+import {fileURLToPath} from 'url';
 import {Session} from '../session.mjs';
 
-const here = path.dirname(new URL(import.meta.url).pathname);
+const here = path.dirname(fileURLToPath(import.meta.url));
 
 /** The script @name and all that it imports, by esbuild of @modules, with @define for names that it declares. */
 export async function bundle(modules, name, define = {}) {
@@ -15,10 +16,11 @@ export async function bundle(modules, name, define = {}) {
   return done.outputFiles[0].text;
 }
 
-/** The sentences of all rules and the traits of all policies, from the bytes @wasm of the simulator, for bundle(). */
-export async function namesOf(wasm) {
+/** The sentences of all rules and the traits of all policies, from the bytes @wasm of the simulator, and the words of the
+ * file @phrases (tools/scripts/page_phrases.py), for bundle(). */
+export async function namesOf(wasm, phrases) {
   const session = new Session(await WebAssembly.compile(wasm), ['--time', '1ms', 'hogs']);
-  return {RULES: JSON.stringify(session.rules()), POLICIES: JSON.stringify(session.policies())};
+  return {RULES: JSON.stringify(session.rules()), POLICIES: JSON.stringify(session.policies()), PHRASES: fs.readFileSync(phrases, 'utf8')};
 }
 
 /** Write the file @out: the page @name with its style and @script. */

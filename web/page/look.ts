@@ -4,10 +4,11 @@
 
 import {drawDecision} from './decision';
 import {View, drawLanes, longest, markTime, within} from './lanes';
-import {canBeTasks, knowsWaits, usualRows} from './rows';
+import {canBeTasks, knowsWaits, longestWait, usualRows} from './rows';
 import {Decision, Run, waitsOf} from './model';
 import {TEXT} from './strings';
 import {$, el, ms, named, table} from './ui';
+import {drawWhy} from './why';
 
 /** The number of the run that is stepped through, and of its decision. */
 export type State = {shown: number, at: number};
@@ -85,6 +86,7 @@ export function makeLook(state: State, changed: () => void) {
         setRows(usualRows(runs));
       drawAll();
       drawShares(run);
+      drawWhy(run, longestWait(run), (at) => show(state.shown, at));
     }
     drawn = runs;
     mark(marked);

@@ -5,6 +5,8 @@ import {TEXT} from './strings';
 
 export type Decision = Record<string, any>;
 export type Span = {cpu: number, from: number, to: number, pid: number};
+/** A wait, on no CPU. It began with a wakeup, or the task lost the CPU @before, and ended on the CPU @after; -1: neither. */
+export type Wait = Span & {before: number, after: number};
 
 /** The decisions of a run, in order of their times. */
 export abstract class Decisions {
@@ -56,7 +58,7 @@ export type Averaged = 'util' | 'load' | 'runnable';
 export type Waste = {from: number, to: number, nr: number};
 export type Ideal = {name: string, ideal_ns: number};
 export type Run = {name: string, head: Decision, decisions: Decisions, spans: Span[], names: Map<number, string>,
-  waits: Map<number, number[]>, unended: Map<number, number>, waiting: Span[], cpus: number, begin: number, end: number, complete: boolean,
+  waits: Map<number, number[]>, unended: Map<number, number>, waiting: Wait[], cpus: number, begin: number, end: number, complete: boolean,
   waste: Waste[], averages: Map<number, Averages>, rowOf: Map<number, number>, ideal: Ideal[],
   made?: {words: string[], changes: Change[], files: Record<string, string>, bug: string}};
 
@@ -118,12 +120,12 @@ export class Timeline {
   names = new Map<number, string>();
   waits = new Map<number, number[]>();
   unended = new Map<number, number>();
-  waiting: Span[] = [];   // each wait, on no CPU
+  waiting: Wait[] = [];
   private running = new Map<number, Span>();
   waste: Waste[] = [];
   averages = new Map<number, Averages>();
   rowOf = new Map<number, number>();
-  private since = new Map<number, number>();
+  private since = new Map<number, {time: number, before: number}>();
   private counted = 0;
 
   constructor(private cpus: number) {}
@@ -145,14 +147,15 @@ export class Timeline {
   }
   runnable(time: number, pid: number) {
     this.count(time);
-    this.since.set(pid, time);
+    this.since.set(pid, {time, before: -1});
   }
-  private served(time: number, pid: number) {
+  private served(time: number, cpu: number, pid: number) {
     const since = this.since.get(pid);
-    if (since !== undefined && !this.waits.get(pid)?.push(time - since))
-      this.waits.set(pid, [time - since]);
-    if (since !== undefined)
-      this.waiting.push({cpu: -1, from: since, to: time, pid});
+    if (!since)
+      return;
+    if (!this.waits.get(pid)?.push(time - since.time))
+      this.waits.set(pid, [time - since.time]);
+    this.waiting.push({cpu: -1, from: since.time, to: time, pid, before: since.before, after: cpu});
     this.since.delete(pid);
   }
   /** @prev leaves @cpu, and waits if it @goesOn; @next runs, 0: nobody. */
@@ -163,9 +166,9 @@ export class Timeline {
       this.spans.push({...old, to: time});
     this.running.delete(cpu);
     if (prev && goesOn)
-      this.since.set(prev, time);
+      this.since.set(prev, {time, before: cpu});
     if (next) {
-      this.served(time, next);
+      this.served(time, cpu, next);
       this.running.set(cpu, {cpu, from: time, to: time, pid: next});
     }
   }
@@ -189,8 +192,8 @@ export class Timeline {
     this.count(end);
     for (const span of this.running.values())
       this.spans.push({...span, to: end});
-    this.unended = new Map([...this.since].map(([pid, since]) => [pid, end - since]));
-    this.waiting.push(...[...this.since].map(([pid, from]) => ({cpu: -1, from, to: end, pid})));
+    this.unended = new Map([...this.since].map(([pid, {time}]) => [pid, end - time]));
+    this.waiting.push(...[...this.since].map(([pid, {time, before}]) => ({cpu: -1, from: time, to: end, pid, before, after: -1})));
     const lasts = (span: Span) => span.to > span.from;
     this.spans = this.spans.filter(lasts);
     this.waiting = this.waiting.filter(lasts);

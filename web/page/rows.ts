@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The rows of a timeline, from top to bottom: the CPUs of a run, or its tasks with their waits.
 
-import {Run, Span} from './model';
+import {Run, Span, Wait} from './model';
 import {TEXT} from './strings';
 import {ms} from './ui';
 
@@ -47,8 +47,8 @@ export function rowsOf(run: Run, by: By): Row[] {
 }
 
 /** The longest wait of @run; undefined: nobody waited, or nothing is known of waits. */
-export function longestWait(run: Run): Span | undefined {
-  return run.waiting.reduce<Span | undefined>((most, span) => !most || span.to - span.from > most.to - most.from ? span : most, undefined);
+export function longestWait(run: Run): Wait | undefined {
+  return run.waiting.reduce<Wait | undefined>((most, span) => !most || span.to - span.from > most.to - most.from ? span : most, undefined);
 }
 
 /** What happens in row @nr of @run at @time, in words. */

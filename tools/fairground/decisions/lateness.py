@@ -172,11 +172,39 @@ def explain(line: Timeline, waits: Sequence[Wait], decisions: Iterable[Reason]) 
 
 # --- in words -------------------------------------------------------------------------------------------------------
 
+# Names in braces are filled in. The page for browsers has the same table (tools/scripts/page_phrases.py): what it says
+# of a run is what is said here (web/page/why.ts).
+PHRASES = {
+    "pick": "{policy} picked {subject}", "tick": "{policy} let {subject} go on",
+    "preempt": "{policy} did not let {subject} take over",
+    "equal": "the {number} of {late} equals that of {other}",
+    "after": "the {number} of {late} is {ms} ms after that of {other}",
+    "before": "the {number} of {late} is {ms} ms before that of {other}",
+    "ahead": "{late} is not eligible, ahead by {ms} ms of CPU time",
+    "score": "the score of {late} is {ours}, that of {other} {theirs}",
+    "priority": "the priority of {late} is {ours}, that of {other} {theirs}",
+    "vruntime": "vruntime", "deadline": "deadline", "virtual_deadline": "virtual deadline",
+    "woken": "after a wakeup", "lost": "after it lost the CPU", "ended": "after a tick ended its turn",
+    "taken": "after {subject} took the CPU",
+    "idle": "nobody ran: the CPU idled", "real_time": "a real-time task comes before all fair ones",
+    "deadlines": "a task with a deadline comes before all others",
+    "unrecorded": "unknown: no decisions are recorded", "unknown": "unknown: no decision about it is recorded",
+    "nobody": "nobody", "part": "{name} ({ms})", "other": "{number} other", "others": "{number} others",
+    "nowhere": "{name} waited {ms} ms, and the trace does not say where.",
+    "conclusion": "{name} waited {ms} ms for CPU {cpus} {beginning}, while {who} had it{why}.",
+    "because": ", because {why}", "chiefly": ", chiefly because {why}", "no_reason": "; why is not recorded",
+    "and": " and ", "went_on": "{number} tick let it go on", "went_on_often": "{number} ticks let it go on",
+}
 
-def _farther(ns: int, what: str, late: Candidate | Task, other: Candidate | Task) -> str:
-    """Where @what of @late is, which is @ns later than that of @other."""
-    where = f"is {ms(abs(ns))} ms {'after' if ns > 0 else 'before'}" if ns else "equals"
-    return f"the {what} of {late.name} {where} that of {other.name}"
+
+def say(phrase: str, **values: object) -> str:
+    return PHRASES[phrase].format(**values)
+
+
+def _farther(ns: int, number: str, late: Candidate | Task, other: Candidate | Task) -> str:
+    """Where the @number of @late is, which is @ns later than that of @other."""
+    return say("equal" if not ns else "after" if ns > 0 else "before", number=PHRASES[number], late=late.name,
+               other=other.name, ms=ms(abs(ns)))
 
 
 def _fair_numbers(d: Decision, late: Candidate, other: Candidate) -> str:
@@ -185,21 +213,21 @@ def _fair_numbers(d: Decision, late: Candidate, other: Candidate) -> str:
     owed = dict(lags(d)).get(late.name)
     if policies.claim(d.policy, "eligible"):
         if owed is not None and late.has(Flag.QUEUED) and not late.has(Flag.ELIGIBLE):
-            parts.append(f"{late.name} is not eligible, ahead by {ms(round(-owed))} ms of CPU time")
-        parts.append(_farther(difference(due(late), due(other)), "virtual deadline", late, other))
+            parts.append(say("ahead", late=late.name, ms=ms(round(-owed))))
+        parts.append(_farther(difference(due(late), due(other)), "virtual_deadline", late, other))
     elif late.has(Flag.DUE) and other.has(Flag.DUE):
         parts.append(_farther(difference(late.deadline, other.deadline), "deadline", late, other))
     else:
         parts.append(_farther(difference(late.vruntime, other.vruntime), "vruntime", late, other))
     if policies.claim(d.policy, "scores"):
-        parts.append(f"the score of {late.name} is {late.score}, that of {other.name} {other.score}")
+        parts.append(say("score", late=late.name, ours=late.score, other=other.name, theirs=other.score))
     return "; ".join(parts)
 
 
 def _class_numbers(late: Task, other: Task) -> str:
     if late.deadline or other.deadline:
         return _farther(late.deadline - other.deadline, "deadline", late, other)
-    return f"the priority of {late.name} is {late.prio}, that of {other.name} {other.prio}"
+    return say("priority", late=late.name, ours=late.prio, other=other.name, theirs=other.prio)
 
 
 def numbers(d: Reason, competing: set[tuple[int, int]]) -> str:
@@ -221,31 +249,35 @@ def rule_of(d: Reason) -> str:
 def beginning(late: Lateness) -> str:
     """How the wait began."""
     if late.wait.woken:
-        return "after a wakeup"
+        return PHRASES["woken"]
     if late.lost is None:
-        return "after it lost the CPU"
-    return "after a tick ended its turn" if late.lost.kind == "tick" else f"after {late.lost.subject} took the CPU"
+        return PHRASES["lost"]
+    return PHRASES["ended"] if late.lost.kind == "tick" else say("taken", subject=late.lost.subject)
 
 
 def because(stretch: Stretch, line: Timeline, late: Lateness, recorded: bool) -> str:
     """The rule of the decision and its numbers. If no decision is there, what else is known."""
-    d, prio = stretch.reason, line.priorities.get(stretch.pid, 120)
+    d, prio, own = stretch.reason, line.priorities.get(stretch.pid, 120), line.priorities.get(late.wait.pid, 120)
     if not stretch.pid:
-        return "nobody ran: the CPU idled"
+        return PHRASES["idle"]
     if d is not None:
-        asked = {"pick": f"{d.policy} picked {d.subject}", "tick": f"{d.policy} let {d.subject} go on",
-                 "preempt": f"{d.policy} did not let {d.subject} take over"}[d.kind]
         more = numbers(d, late.rivals)
-        return f"{asked}: {rule_of(d)}" + (f"; {more}" if more else "")
-    if prio < REAL_TIME <= line.priorities.get(late.wait.pid, 120):
-        return "a real-time task comes before all fair ones" if prio >= DEADLINE else \
-            "a task with a deadline comes before all others"
-    return "unknown: no decision about it is recorded" if recorded else "unknown: no decisions are recorded"
+        return f"{say(d.kind, policy=d.policy, subject=d.subject)}: {rule_of(d)}" + (f"; {more}" if more else "")
+    if prio < DEADLINE <= own:
+        return PHRASES["deadlines"]
+    if prio < REAL_TIME <= own:
+        return PHRASES["real_time"]
+    return PHRASES["unknown" if recorded else "unrecorded"]
+
+
+def went_on(stretch: Stretch) -> str:
+    """How many ticks let the other go on; "" if none."""
+    return say("went_on_often" if stretch.went_on > 1 else "went_on", number=stretch.went_on) if stretch.went_on else ""
 
 
 def is_known(stretch: Stretch, line: Timeline, late: Lateness) -> bool:
     """Can because() tell a reason?"""
-    return not because(stretch, line, late, True).startswith("unknown")
+    return because(stretch, line, late, True) != PHRASES["unknown"]
 
 
 def conclusion(late: Lateness, line: Timeline, recorded: bool) -> str:
@@ -254,18 +286,15 @@ def conclusion(late: Lateness, line: Timeline, recorded: bool) -> str:
     ran: dict[int, int] = {}
     for stretch in late.stretches:
         ran[stretch.pid] = ran.get(stretch.pid, 0) + stretch.length
+    if not ran:
+        return say("nowhere", name=name, ms=ms(wait.length))
     order = sorted(ran, key=lambda pid: -ran[pid])
-    who = [f"{line.label(pid)} ({ms(ran[pid])})" if pid else f"nobody ({ms(ran[pid])})" for pid in order[:3]]
-    who += [f"{len(order) - 3} other{'s' * (len(order) > 4)}"] * (len(order) > 3)
-    if not late.stretches:
-        return f"{name} waited {ms(wait.length)} ms, and the trace does not say where."
+    who = [say("part", name=line.label(pid) if pid else PHRASES["nobody"], ms=ms(ran[pid])) for pid in order[:3]]
+    who += [say("others" if len(order) > 4 else "other", number=len(order) - 3)] * (len(order) > 3)
     longest = max(late.stretches, key=lambda each: each.length)
-    cpus = list(dict.fromkeys(str(each.cpu) for each in late.stretches))
-    listed = " and ".join(filter(None, (", ".join(who[:-1]), who[-1])))
-    chief = "chiefly " if len(late.stretches) > 1 else ""
-    why = f", {chief}because {because(longest, line, late, recorded)}" if is_known(longest, line, late) else \
-        "; why is not recorded"
-    return (f"{name} waited {ms(wait.length)} ms for CPU {' and '.join(cpus)} {beginning(late)}, while {listed} had "
-            f"it{why}.")
-
-
+    cpus = dict.fromkeys(str(each.cpu) for each in late.stretches)
+    listed = PHRASES["and"].join(filter(None, (", ".join(who[:-1]), who[-1])))
+    why = say("chiefly" if len(late.stretches) > 1 else "because", why=because(longest, line, late, recorded)) \
+        if is_known(longest, line, late) else PHRASES["no_reason"]
+    return say("conclusion", name=name, ms=ms(wait.length), cpus=PHRASES["and"].join(cpus), beginning=beginning(late),
+               who=listed, why=why)

@@ -24,7 +24,8 @@ from ..words import Command
 from .decision_file import DecisionFile, NoDecisions, open_file
 from .fair_text import ms
 from .futures import Future, command_of, futures, run
-from .lateness import SHAPES, Lateness, Wait, because, beginning, conclusion, explain, rule_of, waits_of
+from .lateness import SHAPES, Lateness, Wait, because, beginning, conclusion, explain, rule_of, \
+    waits_of, went_on
 
 COMMAND = Command("why", machine=True, built="image sim", examples=(
     ("run.dat --task burst", "the longest waits of burst in a trace, and why"),
@@ -177,8 +178,7 @@ def text_of(number: int, each: Late, found: Found) -> list[str]:
              f"  {'from ms':>14} {'ms':>12}  CPU  {'ran instead':<15}  because"]
     for stretch in each.late.stretches:
         reason, *more = because(stretch, line, each.late, found.recorded).split("; ")
-        if stretch.went_on:
-            more.append(f"{stretch.went_on} tick{'s' * (stretch.went_on > 1)} let it go on")
+        more += filter(None, [went_on(stretch)])
         lines.append(f"  {ms(stretch.start):>14} {ms(stretch.length):>12}  {stretch.cpu:3}  "
                      f"{line.label(stretch.pid) if stretch.pid else '-':<15}  {reason}")
         lines += [" " * 53 + part for part in more]

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// What the page says of why tasks waited (web/page/why.ts), of runs that the simulator's module makes and of files.
+//
+// Usage: node why.mjs NODE_MODULES SESSION.wasm PHRASES.json <RUNS.json
+// where RUNS is a list of {words: [WORD...], file: FILE.dat, waits: N}, the same run as words and as a trace.
+// Prints for each [of the words, of the file]: {task: [{told, ended}...]}, the N longest waits of each task.
+import fs from 'fs';
+import {createRequire} from 'module';
+import path from 'path';
+import {fileURLToPath} from 'url';
+import {Session} from '../../web/session.mjs';
+import {namesOf} from '../../web/page/bundle.mjs';
+
+const [modules, wasm, phrases] = process.argv.slice(2), module = fs.readFileSync(wasm);
+const here = path.dirname(fileURLToPath(import.meta.url));
+const {buildSync} = createRequire(path.resolve(modules, 'x'))('esbuild');
+const {outputFiles: [{text}]} = buildSync({bundle: true, write: false, format: 'esm', define: await namesOf(module, phrases), stdin: {
+  resolveDir: path.join(here, '../../web/page'), loader: 'ts',
+  contents: "export {explain, tell, waitsOf} from './why'; export {readFile} from './files'; export {Timeline, hear} from './model'; export {readBinary} from './recorded';"}});
+const {explain, tell, waitsOf, readFile, Timeline, hear, readBinary} = await import(`data:text/javascript;base64,${Buffer.from(text).toString('base64')}`);
+const compiled = await WebAssembly.compile(module);
+
+// The run of @words, as the page makes it.
+function made(words) {
+  const session = new Session(compiled, words, {}, 'decisions.bin');
+  if (session.run(session.length()) === 'failed')
+    throw new Error(session.errors());
+  const events = session.newEvents(), {head, decisions} = readBinary(session.close()), line = new Timeline(head.cpus);
+  hear(line, events);
+  return {name: '', head, decisions, ...line.close(session.now()).parts(), cpus: head.cpus, begin: 0, end: session.now()};
+}
+
+function said(run, waits) {
+  const pids = [...new Set(run.waiting.map(({pid}) => pid))];
+  return Object.fromEntries(pids.map((pid) => [`${run.names.get(pid)}-${pid}`,
+    waitsOf(run, pid).slice(0, waits).map((wait) => ({told: tell(run, explain(run, wait)), ended: wait.to < run.end}))]));
+}
+
+console.log(JSON.stringify(JSON.parse(fs.readFileSync(0, 'utf8')).map(({words, file, waits}) =>
+  [said(made(words), waits), said(readFile(file, new Uint8Array(fs.readFileSync(file))), waits)])));
