@@ -41,12 +41,13 @@ async function take(tab, name, hidden, first, ...last) {
 }
 
 const first = await ready('hogs:n=2 bursts:run=2ms,sleep=10ms', 100, ['cfs', 'eevdf', 'bore']);
-await step(first, 'pick', 32);
-await take(first, '../../img/page', '#help, #files, #averages, #whatif, #behind, form details', '#title', '#decision', '#shares');
+await first.$$eval('#lanes button', (all) => all[1].click());   // eevdf
+await first.select('#whytask', '3');
+await take(first, '../../img/page', '#help, #files, form details', '#title', '#why');
 
 const candidates = await ready('--hz 1000 hogs:n=3 hogs:n=1,nice=5 hogs:n=2,slice=2ms', 60, ['eevdf']);
 await step(candidates, 'pick', 37);
-await take(candidates, '06-page', '#help, #files, #averages, #whatif', '#lanes', '#table');
+await take(candidates, '06-page', '#help, #files, #averages, #whatif, #why', '#lanes', '#table');
 
 const futures = await ready('--hz 100 hogs:n=2 bursts:run=2ms,sleep=10ms', 150, ['cfs']);
 await step(futures, 'preempt', 12, 'yes');
@@ -54,7 +55,7 @@ await futures.select('#what', 'tunable');
 await futures.$eval('#value', (input) => { input.value = 'wakeup_granularity_ns=10000000'; });
 await futures.click('#fork');
 await idle(futures);
-await take(futures, '05-futures', '#help, #files, #averages, #shares, #tree', '#lanes', '#table', '#whatif');
+await take(futures, '05-futures', '#help, #files, #averages, #shares, #tree, #why', '#lanes', '#table', '#whatif');
 
 const own = await ready('hogs:n=2 bursts:run=2ms,sleep=10ms', 100, ['cfs']);
 await own.click('#writing');
