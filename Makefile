@@ -59,7 +59,7 @@ $(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/kernel/machine_inline.h
 	$(Q)$(call inc_links,$(INC)/arch,lib arch $(SCHED_PUBLIC) \
 		$(addprefix kernel/,arch.h percpu.h sync.h kernel.h contract.h base/inject.h mm/mm.h mm/kasan.h \
-			task/cred.h task/siginfo.h task/thread.h))
+			task/cred.h task/siginfo.h task/thread.h tty/vt.h))
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/arch/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/arch/machine_inline.h
 	$(Q)touch $@
@@ -110,7 +110,9 @@ SAN_address_C := kernel/mm/kasan.c kernel/mm/kasan_test.c kernel/mm/poison.c
 SAN_thread_C := kernel/base/tsan.c kernel/base/tsan_test.c
 DEBUG_C := kernel/base/canary.c kernel/base/inject.c kernel/mm/poison.c
 OTHER_C := $(filter-out $(SAN_$(SAN)_C) $(if $(IS_DEBUG),$(DEBUG_C)),$(foreach san,$(SANS),$(SAN_$(san)_C)) $(DEBUG_C))
-UNCHECKED_address := $(addprefix kernel/mm/,kasan.c poison.c slab.c page.c)
+# So are files whose constants are in the part of the image for screens, which has no shadow.
+UNCHECKED_address := $(addprefix kernel/mm/,kasan.c poison.c slab.c page.c) \
+	$(addprefix kernel/tty/,vt.c font.c screen.c) arch/x86/screen.c arch/x86/keyboard.c
 UNCHECKED_thread := $(addprefix kernel/base/,tsan.c console.c panic.c symbol.c) kernel/task/lock.c \
 	kernel/task/lockdep.c arch/x86/cpu.c arch/x86/smp.c
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
@@ -149,6 +151,12 @@ $(call KOBJ,$(UNCHECKED_$(SAN))): KFLAGS := $(filter-out $(SAN_FLAGS),$(KFLAGS))
 $(call KOBJ,kernel/base/canary.c): KFLAGS += -fno-stack-protector
 $(call KOBJ,kernel/base/main.c): KFLAGS += -DVERSION='"$(VERSION)"'
 $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit
+
+# The font of the screen, as initializers.
+$(B)/font/font.inc: kernel/tty/font.hex
+	$(Q)mkdir -p $(@D) && sed -E '/^#/d; s/[0-9A-F]{2}/0x&,/g; s/^0x(..),0x(..),:(.*)$$/{ 0x\1\2, { \3 } },/' $< >$@
+$(call KOBJ,kernel/tty/font.c): $(B)/font/font.inc
+$(call KOBJ,kernel/tty/font.c): KFLAGS += -I$(B)/font
 
 $(B)/kernel/%.c.o: %.c $(INC)/.made
 	@mkdir -p $(@D)

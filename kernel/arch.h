@@ -113,8 +113,9 @@ bool arch_cpu_backtrace(unsigned cpu);
 void arch_stop_others(void);
 /* The registers of @cpu when arch_stop_others() stopped it, and NULL if that failed. */
 const struct user_regs *arch_stopped_regs(unsigned cpu);
-/* Deliver legacy interrupt @irq (COM1 is 4) to kernel_irq() on the boot CPU. */
-#define SERIAL_IRQ 4
+/* Deliver legacy interrupt @irq (the keyboard is 1, COM1 is 4) to kernel_irq() on the boot CPU. */
+#define KEYBOARD_IRQ 1
+#define SERIAL_IRQ   4
 void arch_irq_unmask(unsigned irq);
 
 /* --- time ---------------------------------------------------------------------- */
@@ -283,11 +284,27 @@ void arch_serial_write(const char *s, size_t n);
 /* Terminal input: the bytes COM1 has received, at most @n. */
 size_t arch_serial_read(char *buf, size_t n);
 
+/* --- the screen, if kernel_screen() was called ---------------------------------- */
+
+struct glyph; /* kernel/tty/vt.h */
+/*
+ * Draws @glyph at column @x of line @y, with dots of the colour that the low four bits of @colours
+ * say, on that of the high four: 1 is red, 2 green, 4 blue, 8 bright.
+ */
+void arch_screen_draw(unsigned x, unsigned y, const struct glyph *glyph, u8 colours);
+/* Terminal input: what the keys pressed since the last call stand for, at most @n bytes. */
+size_t arch_keyboard_read(char *buf, size_t n);
+
 /* --- what the architecture calls, all defined in kernel/ ----------------------- */
 
 /* Boot CPU, on its idle stack, interrupts off; the other CPUs likewise. */
 __noreturn void kernel_main(void);
 __noreturn void kernel_secondary_main(unsigned cpu);
+/*
+ * The boot CPU, before kernel_main(): there is a screen of @cols times @rows characters. @cells has
+ * room for twice as many. @has_serial: COM1 answers, so output goes there as well.
+ */
+void kernel_screen(u16 *cells, unsigned cols, unsigned rows, bool has_serial);
 /* First code of a new thread: finishes the switch, turns interrupts on. */
 void kernel_thread_begin(void);
 /*

@@ -23,6 +23,9 @@ void console_write(const char *s, size_t n);
  * a stopped CPU has not written.
  */
 void console_take_over(void);
+extern void (*console_line)(const char *s, size_t n); /* where messages go */
+/* Calls @fn(@s, @n) while nobody writes a message. Any context. */
+void console_exclude(void (*fn)(const char *s, size_t n), const char *s, size_t n);
 /* From now on messages are kept for dmesg, but only a panic writes them to the console. */
 void console_be_quiet(bool yes);
 /* The newest text of the log that fits; returns the size used. */

@@ -45,6 +45,9 @@
 multiboot_header:
 	.long 0xe85250d6, 0, multiboot_end - multiboot_header
 	.long -(0xe85250d6 + (multiboot_end - multiboot_header))
+	.short 5, 1 /* a screen is welcome: width, height, bits of a dot */
+	.long 20, 1024, 768, 32
+	.balign 8
 	.short 0, 0 /* end of tags */
 	.long 8
 multiboot_end:

@@ -3,7 +3,7 @@
  * From the loader's tables to boot_info, and the order in which the machine comes up.
  *
  * References: Xen public/arch-x86/hvm/start_info.h (the layout of PVH start info); Multiboot2 2.0,
- * section 3.6.
+ * section 3.6 (the screen: 3.6.12).
  */
 #include "kernel/arch.h"
 #include "kernel/mm/mm.h"
@@ -21,6 +21,11 @@ static char cmdline[2048];
 
 #define MEMORY_USABLE  1
 #define LOW_MEMORY_END 0x100000 /* below: firmware, trampoline, trace header; never handed out */
+
+/* A machine with a screen keeps the part of the image that is for it. */
+static u64 low_end = LOW_MEMORY_END;
+
+struct x86_screen x86_screen;
 
 static void add_memory(u64 base, u64 size, u32 type)
 {
@@ -77,6 +82,7 @@ struct multiboot_tag {
 			u32 entry_size, version;
 			u8 entries[];
 		} memmap;
+		struct x86_screen screen;
 	};
 };
 
@@ -85,6 +91,7 @@ enum {
 	TAG_CMDLINE = 1,
 	TAG_MODULE = 3,
 	TAG_MEMMAP = 6,
+	TAG_SCREEN = 8,
 	TAG_ACPI_OLD = 14,
 	TAG_ACPI_NEW = 15
 };
@@ -113,6 +120,10 @@ static void parse_multiboot_tag(const struct multiboot_tag *tag)
 	case TAG_MEMMAP:
 		parse_multiboot_memory(tag);
 		break;
+	case TAG_SCREEN:
+		memcpy(&x86_screen, &tag->screen,
+		       min(sizeof(x86_screen), tag->size - offsetof(struct multiboot_tag, screen)));
+		break;
 	case TAG_ACPI_OLD:
 	case TAG_ACPI_NEW: /* a copy of the RSDP; the newer one comes later */
 		x86_acpi.rsdp_pa = virt_to_phys(tag->rsdp);
@@ -126,6 +137,8 @@ static void parse_multiboot(const u8 *info)
 	boot_info.loader = "multiboot2";
 	for (; tag->type != TAG_END; tag = (const void *)((const u8 *)tag + ALIGN_UP(tag->size, 8)))
 		parse_multiboot_tag(tag);
+	if (x86_screen.width)
+		low_end = virt_to_phys(screen_end);
 }
 
 /* --- what is left for the page allocator --------------------------------------- */
@@ -156,7 +169,7 @@ static void reserve(u64 start, u64 size)
 		cut(i, ALIGN_DOWN(start, PAGE_SIZE), end);
 }
 
-static void build_ram(void)
+static __inlined void build_ram(void)
 {
 	unsigned kept = 0;
 
@@ -170,7 +183,7 @@ static void build_ram(void)
 				(struct boot_range){ start, end - start };
 		boot_info.ram_top = max(boot_info.ram_top, end);
 	}
-	reserve(0, LOW_MEMORY_END);
+	reserve(0, low_end);
 	reserve(virt_to_phys(image_start), x86_image_end() - virt_to_phys(image_start));
 	reserve(boot_info.initrd.base, boot_info.initrd.size);
 	for (unsigned i = 0; i < boot_info.nr_ram; i++)
@@ -196,7 +209,61 @@ u64 x86_boot_page(void)
 	panic("no memory for page tables");
 }
 
+/* @pages adjacent ones, zeroed, never freed. 0: there is no such place. */
+static u64 adjacent_pages(u64 pages)
+{
+	for (unsigned i = 0; i < boot_info.nr_ram; i++) {
+		struct boot_range *r = &boot_info.ram[i];
+		u64 pa = r->base, size = pages * PAGE_SIZE;
+
+		if (r->size < size || pa + size > 1ull << 32)
+			continue;
+		r->base += size;
+		r->size -= size;
+		memset(phys_to_virt(pa), 0, size);
+		return pa;
+	}
+	return 0;
+}
+
 /* --- the order ----------------------------------------------------------------- */
+
+/* From here on kernel messages show on the screen, if it is of a kind that can be drawn on. */
+static void start_screen(void)
+{
+	u64 cells;
+
+	if (!x86_screen.width)
+		return;
+	x86_paging_add_screen();
+	cells = adjacent_pages(x86_screen_pages());
+	if (!cells || !x86_screen_start(phys_to_virt(cells)))
+		x86_screen.width = 0;
+}
+
+/* The loader's part is done. @screen: it may have named a screen. */
+static __inlined __noreturn void bring_up(bool screen)
+{
+	x86_acpi_init(); /* before memory is given away: GRUB's copy of the RSDP is not reserved */
+	build_ram();
+	x86_paging_init();
+	if (screen)
+		start_screen();
+	x86_apic_init();
+	x86_clock_init();
+	x86_topology_init();
+	x86_vdso_set_cpu(cpus[0]);
+	if (screen && x86_screen.width)
+		x86_keyboard_init();
+	kernel_main();
+}
+
+/* Apart, so that the other way does not execute one instruction for a screen. */
+static __noreturn __noinline void boot_multiboot(const u8 *info)
+{
+	parse_multiboot(info);
+	bring_up(true);
+}
 
 __noreturn void x86_boot(u32 magic, u64 info_pa)
 {
@@ -213,15 +280,8 @@ __noreturn void x86_boot(u32 magic, u64 info_pa)
 	if (magic == PVH_MAGIC)
 		parse_pvh(phys_to_virt(info_pa));
 	else if (magic == MULTIBOOT2_MAGIC)
-		parse_multiboot(phys_to_virt(info_pa));
+		boot_multiboot(phys_to_virt(info_pa));
 	else
 		panic("not started by PVH or multiboot2 (magic %x)", magic);
-	x86_acpi_init(); /* before memory is given away: GRUB's copy of the RSDP is not reserved */
-	build_ram();
-	x86_paging_init();
-	x86_apic_init();
-	x86_clock_init();
-	x86_topology_init();
-	x86_vdso_set_cpu(cpus[0]);
-	kernel_main();
+	bring_up(false);
 }

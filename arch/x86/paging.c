@@ -231,6 +231,30 @@ void x86_paging_init(void)
 		kasan_start();
 }
 
+/* The large page of the direct map at @va becomes a table of small ones. */
+static void split(u64 va)
+{
+	u64 next, *entry = entry_find(arch_kernel_pt, va, &next), pa = x86_boot_page();
+	u64 *pages = phys_to_virt(pa);
+
+	for (u64 i = 0; i < 512; i++)
+		pages[i] = (*entry & ~PTE_LARGE) + i * PAGE_SIZE;
+	*entry = pa | PTE_TABLE;
+}
+
+void x86_paging_add_screen(void)
+{
+	u64 from = ALIGN_DOWN(x86_screen.pa, LARGE_PAGE);
+	u64 to = ALIGN_UP(x86_screen.pa + (u64)x86_screen.pitch * x86_screen.height, LARGE_PAGE);
+
+	split(DIRECT_MAP);
+	map_image(screen_start, screen_end, 0);
+	if (from >= 4 * GIB && to < ARCH_VMAP_START - DIRECT_MAP)
+		map_kernel(from + DIRECT_MAP, from, to - from, LARGE_PAGE,
+			   PTE_WRITE | PTE_UNCACHED | nx);
+	arch_pt_load(arch_kernel_pt);
+}
+
 /*
  * boot.S's tables are free now. The APs start on them: the root, the low page directory pointer
  * table, and two of the four adjacent page directories.

@@ -12,6 +12,7 @@
 #define COM_LINE	(COM1 + 3)
 #define COM_MODEM	(COM1 + 4)
 #define COM_STATUS	(COM1 + 5)
+#define COM_SCRATCH	(COM1 + 7)
 #define STATUS_RECEIVED 0x01
 #define STATUS_SENT	0x20
 #define FIFO_SIZE	16
@@ -28,6 +29,16 @@ void x86_serial_init(void)
 	outb(COM_FIFO, 0x07);  /* on, cleared, interrupt at 1 byte */
 	outb(COM_MODEM, 0x0b); /* DTR, RTS, OUT2 = interrupts reach the controller */
 	outb(COM_IRQ_ENABLE, 0x01);
+}
+
+/* A UART keeps what is written to its scratch register. Without one the bus answers. */
+bool x86_serial_answers(void)
+{
+	outb(COM_SCRATCH, 0x5a);
+	if (inb(COM_SCRATCH) != 0x5a)
+		return false;
+	outb(COM_SCRATCH, 0xa5);
+	return inb(COM_SCRATCH) == 0xa5;
 }
 
 static void write_port(u16 port, const char *s, size_t n)

@@ -166,7 +166,31 @@ u64 x86_boot_page(void);
 u64 x86_image_end(void);			   /* physical, page aligned */
 extern u8 image_start[], text_end[], rodata_end[]; /* linker.ld */
 
+/* --- the screen: boot.c finds it, screen.c draws on it --- */
+
+/* As multiboot2 describes it; width 0: there is none. */
+extern struct x86_screen {
+	u64 pa;
+	u32 pitch, width, height; /* bytes from a line to the next; in text mode of characters */
+	u8 depth, kind;		  /* bits of a dot; SCREEN_RGB or SCREEN_TEXT */
+	u16 reserved;
+	struct {
+		u8 at, bits;
+	} __packed field[3]; /* red, green, blue */
+} __packed x86_screen;
+enum { SCREEN_RGB = 1, SCREEN_TEXT = 2 };
+extern u8 screen_start[], screen_end[]; /* linker.ld: code and constants for screens */
+/* Maps that part of the image, and the screen. All that follows is only for machines with one. */
+void x86_paging_add_screen(void);
+/* The memory that its cells take. */
+u64 x86_screen_pages(void);
+/* False: the screen cannot be used. Otherwise kernel_screen() was called. */
+bool x86_screen_start(u16 *cells);
+void x86_keyboard_init(void);
+
 /* --- serial.c --- */
+/* Is there a UART at COM1? */
+bool x86_serial_answers(void);
 void x86_serial_init(void);
 
 /* --- cpu.c: this processor's tables and control registers --- */

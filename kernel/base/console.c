@@ -25,6 +25,9 @@ static u32 owner;    /* CPU number + 1; 0: free */
 static bool in_line; /* the last message did not end its line */
 static bool quiet;   /* messages are kept, but not written to the console */
 
+/* Where messages go; with a screen kernel/tty/screen.c has its own. */
+void (*console_line)(const char *s, size_t n) = arch_console_write;
+
 /* An owner that keeps the console for so long has locked up, and somebody wants to say so. */
 #define PATIENCE_NS (5 * NS_PER_SEC)
 
@@ -63,7 +66,7 @@ static void emit(const char *s, size_t n)
 		log[log_end++ % LOG_SIZE] = s[i];
 	if (unlikely(quiet))
 		return;
-	arch_console_write(s, n);
+	console_line(s, n);
 	shown = log_end;
 }
 
@@ -71,11 +74,11 @@ static void show_rest(void)
 {
 	u64 from = max(shown, log_end > LOG_SIZE ? log_end - LOG_SIZE : 0);
 
-	arch_console_write("\n", 1);
+	console_line("\n", 1);
 	while (from < log_end) {
 		u64 at = from % LOG_SIZE, n = min(log_end - from, LOG_SIZE - at);
 
-		arch_console_write(log + at, n);
+		console_line(log + at, n);
 		from += n;
 	}
 	shown = log_end;
@@ -140,6 +143,17 @@ void console_write(const char *s, size_t n)
 
 	emit(s, n);
 	in_line = n && s[n - 1] != '\n';
+	if (locked)
+		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
+	arch_irq_restore(flags);
+}
+
+void console_exclude(void (*fn)(const char *s, size_t n), const char *s, size_t n)
+{
+	unsigned long flags = arch_irq_save();
+	bool locked = console_lock();
+
+	fn(s, n);
 	if (locked)
 		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
 	arch_irq_restore(flags);

@@ -156,13 +156,16 @@ __noreturn void kernel_secondary_main(unsigned cpu)
 
 void kernel_irq(unsigned irq)
 {
+	size_t (*read)(char *buf, size_t n) = arch_serial_read;
 	char buf[32];
 	size_t n;
 
 	debug_assert(arch_in_irq());
 	debug_assert(!arch_irq_enabled());
-	if (irq != SERIAL_IRQ)
+	if (irq == KEYBOARD_IRQ)
+		read = arch_keyboard_read;
+	else if (irq != SERIAL_IRQ)
 		return;
-	while ((n = arch_serial_read(buf, sizeof(buf))))
+	while ((n = read(buf, sizeof(buf))))
 		tty_receive(buf, n);
 }

@@ -73,6 +73,8 @@ static size_t process_output(struct tty *t, char c, char *out)
 	return 1;
 }
 
+void (*tty_line)(const char *s, size_t n) = arch_serial_write;
+
 void ldisc_write(struct tty *t, const char *s, size_t n)
 {
 	char out[256 + 8];
@@ -82,7 +84,7 @@ void ldisc_write(struct tty *t, const char *s, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		len += process_output(t, s[i], out + len);
 		if (len >= 256 || i + 1 == n) {
-			arch_serial_write(out, len);
+			tty_line(out, len);
 			len = 0;
 		}
 	}

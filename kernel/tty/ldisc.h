@@ -82,6 +82,11 @@ u32 ldisc_available(const struct tty *t);
 /* The answer of FIONREAD: in canonical mode all complete lines, without the marks of ^D. */
 u32 ldisc_count(const struct tty *t);
 
+/* Where output goes: to the serial line, unless kernel/tty/screen.c has changed it. */
+extern void (*tty_line)(const char *s, size_t n);
+/* The terminal is that large, if the command line does not say otherwise. Before tty_init(). */
+void tty_use_size(unsigned rows, unsigned cols);
+
 /* Bytes from the line: editing, echo, signals. Takes tty->lock, and wakes the readers. */
 void ldisc_input(struct tty *t, const char *s, size_t n);
 

@@ -30,6 +30,7 @@ static struct tty console = {
 		.lflag = ISIG | ICANON | ECHO | ECHOE | ECHOK | ECHOCTL | ECHOKE | IEXTEN,
 		.cc = { 3, 28, 127, 21, 4, 0, 1, 0, 17, 19, 26, 0, 18, 15, 23, 22, 0 },
 	},
+	.winsize = { .row = 24, .col = 80 },
 	.lock = MUTEX_INIT(console.lock),
 	.readers = WAITQ_INIT(console.readers),
 	.writers = WAITQ_INIT(console.writers),
@@ -563,10 +564,15 @@ const struct file_ops tty_ops = TTY_OPS(open_serial);
 const struct file_ops console_ops = TTY_OPS(open_console);
 const struct file_ops tty_current_ops = TTY_OPS(open_current);
 
+void tty_use_size(unsigned rows, unsigned cols)
+{
+	console.winsize = (struct winsize){ .row = (u16)rows, .col = (u16)cols };
+}
+
 void tty_init(void)
 {
-	console.winsize.row = (u16)cmdline_get_u64("rows", 24);
-	console.winsize.col = (u16)cmdline_get_u64("cols", 80);
+	console.winsize.row = (u16)cmdline_get_u64("rows", console.winsize.row);
+	console.winsize.col = (u16)cmdline_get_u64("cols", console.winsize.col);
 	if (!kthread_create("ttyd", ttyd, &console))
 		panic("no memory for the terminal");
 }
