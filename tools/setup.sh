@@ -75,10 +75,12 @@ unit           file /usr/include/cmocka.h libcmocka-dev # unit tests
 unit           cmd bwrap           bubblewrap       # labs: what students wrote runs in namespaces of its own
 types          cmd mypy            mypy             # make types: checks the Python of tools/
 format         cmd clang-format    clang-format     # make format
-iso            cmd grub-mkrescue   grub-common      # the boot ISO: the tool,
-iso            file /usr/lib/grub/i386-pc/multiboot2.mod grub-pc-bin # what it puts in,
-iso            cmd xorriso         xorriso          # and two programs it calls
+iso            cmd grub-mkimage    grub-common      # the boot image: the tool,
+iso            file /usr/lib/grub/i386-pc/boot_hybrid.img grub-pc-bin # what it puts in for a BIOS
+iso            file /usr/lib/grub/x86_64-efi/kernel.img grub-efi-amd64-bin # and for UEFI,
+iso            cmd xorriso         xorriso          # and two programs that make the image of them
 iso            cmd mformat         mtools
+test           file /usr/share/ovmf/OVMF.fd ovmf    # UEFI for QEMU: the boot image starts there, too
 traces         cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
 pictures       file /usr/lib/python3*/*-packages/matplotlib/__init__.py python3-matplotlib # pictures of experiments
 pictures       file /usr/share/fonts/truetype/wqy/wqy-zenhei.ttc fonts-wqy-zenhei # names in Chinese, Japanese, Korean
