@@ -82,6 +82,8 @@ PROGRAMS = {
     "mutate": Program(["python3", "-m", "mutation"], "generate mutations of sched/ and count what tests notice"),
     "nightly": Program(["python3", "-m", "pytest", "-q", "--collect-only", "--nightly", "tests"],
                        "print the tests that make test leaves out, with what only they notice"),
+    "notebook": Program(["python3", f"{SCRIPTS}/notebook.py"],
+                        "run examples/results.ipynb and keep what it shows", "sim"),
     "picture": Program(["python3", f"{SCRIPTS}/picture.py"],
                        "draw the pictures of the pages anew: docs/img/*.svg", "sim"),
     "page-figures": Program(["python3", "-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", "tests/sim/test_wasm.py",

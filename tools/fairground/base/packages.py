@@ -34,12 +34,13 @@ def directories() -> list[pathlib.Path]:
     return [SYSTEM, pathlib.Path(data, "fairground", "python")]
 
 
-def load(module: str, purpose: str) -> Any:
-    """The @module; Debian's, if there is one. MissingPackage if it is not there: @purpose needs it."""
+def load(module: str, purpose: str, how: str = "") -> Any:
+    """The @module; Debian's, if there is one. MissingPackage if it is not there: @purpose needs it, and @how says what
+    brings it unless it is in an extra."""
     sys.path += [path for path in map(str, directories()) if path not in sys.path]
     try:
         return importlib.import_module(module)
     except ImportError as error:
         extra = EXTRAS.get(module.partition(".")[0], "forms")
-        raise MissingPackage(f"{purpose} needs the Python package {module.partition('.')[0]}: {brings(extra)} brings "
-                             "it") from error
+        raise MissingPackage(f"{purpose} needs the Python package {module.partition('.')[0]}: "
+                             f"{how or brings(extra)} brings it") from error
