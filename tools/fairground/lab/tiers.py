@@ -86,8 +86,9 @@ def _other_checks(lab: Lab, workshop: Workshop, program: str, test: str, record:
         raise LabError(f"lab {lab.number}, {test}: the reference leaves no record of its checks")
     if record == right:
         return ""
-    return (f"the test is not believed: it says that it passed, but it made {record.partition(' ')[0] or 'no'} checks, "
-            f"where it makes {right.partition(' ')[0]} of the reference, or others")
+    made, wanted = (text.partition(" ")[0] or "no" for text in (record, right))
+    return (f"the test went another way than with the reference: it passed {made} checks, where {wanted} are made, or "
+            "others in that number")
 
 
 def _record(ended: box.Ended) -> str:
