@@ -46,6 +46,19 @@ def test_slides_show_the_chapters_pictures_and_numbers(deck):
     assert [number for number in DECIMAL.findall(prose(text)) if number not in shown] == []
 
 
+DIGITS = dict(zip("one two three four five six seven eight ten fifteen".split(), (1, 2, 3, 4, 5, 6, 7, 8, 10, 15)))
+
+
+def test_the_plans_have_each_labs_own_hours():
+    """The last column is what the lab states: "Six to eight hours" is "6 to 8"."""
+    rows = re.findall(r"\(\.\./\.\./(labs/[^)]+)\)[^|]*\| ([^|]+?) \|$", (ROOT / "docs/term/README.md").read_text(),
+                      re.MULTILINE)
+    assert len(rows) > 12
+    for path, hours in rows:
+        stated = re.search(r"\*\*Time\.\*\* ([^.]*?) hours", (ROOT / path).read_text())[1].lower().split()
+        assert " ".join(str(DIGITS.get(word, word)) for word in stated) == hours, path
+
+
 @pytest.mark.nightly("slides that Marp cannot make; npm fetches it from the network")
 def test_the_slides_are_made(tmp_path, monkeypatch):
     if not shutil.which("npm") or not shutil.which("chromium"):
