@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from typing import TextIO
 
 from ..base.tree import ROOT
-from . import box, handout, objects, outputs, regions, replay
+from . import box, handout, objects, outputs, ready, regions, replay
 from .spec import Lab, LabError, all_labs
 
 MESSAGE = re.compile(r"^(\S+?):(\d+):\d+: (error|warning|fatal error): (.*?)(?: \[-W\S+\])?$", re.MULTILINE)
@@ -93,8 +93,9 @@ class Workshop:
     # --- the tree ---------------------------------------------------------------------------------------
 
     def _seed_objects(self) -> None:
-        """Take over what the build directory has, with its times."""
+        """Take over what a hand-out brings, then what the build directory has, with its times."""
         ours = self.tree / "build"
+        ready.unpack(ROOT, ours)
         for name in KEPT:
             source = self._build / name
             if source.is_dir():
