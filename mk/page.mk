@@ -9,7 +9,8 @@ $(B)/web/.fetched: web/package.json web/package-lock.json
 	@echo "  NPM     $(PAGE_MODULES)"
 	$(Q)mkdir -p $(B)/web
 	$(Q)cp $^ $(B)/web/
-	$(Q)cd $(B)/web && npm ci --silent --ignore-scripts --no-audit --no-fund
+	$(Q)cd $(B)/web && npm ci --silent --ignore-scripts --no-audit --no-fund || { \
+		echo "npm cannot fetch what builds the page, which it does once: is there a network?" >&2; exit 1; }
 	$(Q)touch $@
 
 $(B)/web/presets.json: tools/scripts/page_presets.py $(wildcard labs/*/lab.toml tests/scenarios/*.toml \

@@ -186,6 +186,12 @@ def main(words: list[str] | None = None) -> int:
         return STATUS_NOT_STARTED
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # of the output
+        raise
+    except OSError as error:  # the host's: no room, no permission
+        name = f"{error.filename}: " if error.filename else ""
+        print(f"fairground: {name}{error.strerror or error}", file=sys.stderr)
+        return 2
 
 
 def program() -> int:

@@ -22,6 +22,7 @@ from functools import partial
 from typing import Any
 
 from .. import result
+from ..base import whole
 from ..base.errors import reading
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError
@@ -303,7 +304,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     runs = [open_run(path) for path in arguments.files]
     data = page(runs, settings.build, arguments).encode()
     try:
-        style.write_whole(data, out)
+        whole.write(out, data)
     except OSError as error:
         raise UsageError(f"{out}: {error.strerror or error}") from error
     said = f"{out}: {len(arguments.files)} runs, {len(data)} bytes" \

@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
+from ..base import whole
+
 # Okabe and Ito's: everybody tells them apart. Of the eight the hatches tell apart those that are alike in grey.
 COLOURS = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#004949", "#f0e442")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
@@ -157,11 +159,4 @@ def _encode(figure: Any, kind: str) -> bytes:
 
 def save(figure: Any, path: str) -> None:
     """Write @figure to @path: SVG, PDF or PNG by its end."""
-    write_whole(encode(figure, pathlib.Path(path).suffix[1:]), path)
-
-
-def write_whole(data: bytes, path: str) -> None:
-    """Write @data to @path, where a reader finds the old file or all of the new one."""
-    unfinished = f"{path}.part"
-    pathlib.Path(unfinished).write_bytes(data)
-    os.replace(unfinished, path)
+    whole.write(path, encode(figure, pathlib.Path(path).suffix[1:]))

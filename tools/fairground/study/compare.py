@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import result
-from ..base import samples, stats
+from ..base import samples, stats, whole
 from ..base.packages import brings
 from ..base.progress import Progress
 from ..base.settings import SCHEDULERS, Settings, UsageError
@@ -36,6 +36,7 @@ WORKLOADS = {
     "pipes": "--cpus 4 pipes:groups=2",
     "jobs": "--topology 2x4x1 jobs:n=12,run=2ms-20ms",
 }
+PICTURES = (".svg", ".pdf", ".png")
 COSTS = ("--cost-switch", "2us", "--cost-tick", "1us", "--cost-wake", "1us", "--cost-migration", "5us")
 METRICS = {"wait_ms": "mean wait, ms", "wait_p99_ms": "p99 of waits, ms", "wake_p99_ms": "p99 of wakeups, ms",
            "unfair": "farthest from the ideal share, %", "done_ms": "CPU time of tasks, ms", "switches": "switches",
@@ -116,8 +117,19 @@ def save_picture(found: Sequence[samples.Series], path: str) -> str:
     figure = Figure(layout="constrained", dpi=130)
     FigureCanvasAgg(figure)
     samples.draw(figure, found)
-    figure.savefig(path, bbox_inches="tight")
+    try:
+        with whole.unfinished(path) as part:
+            figure.savefig(part, bbox_inches="tight")
+    except OSError as error:
+        raise UsageError(f"--out {path}: {error.strerror or error}") from error
     return f"picture: {path}"
+
+
+def check_picture(path: str) -> None:
+    """Refuse, before the runs and not after them, a picture that cannot be written."""
+    if Path(path).suffix not in PICTURES:
+        raise UsageError(f"--out {path}: a name that ends in {', '.join(PICTURES)} is expected")
+    whole.check_place("--out ", path)
 
 
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
@@ -129,6 +141,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     if len(set(policies)) < 2 or len(set(policies)) != len(policies):
         raise UsageError(f"{arguments.policies}: two or more different policies are expected, as cfs,eevdf")
     seeds = stats.parse_seeds(arguments.seeds)
+    if arguments.out:
+        check_picture(arguments.out)
     chosen = workloads(arguments.workloads)
     by_seed = collect(settings, chosen, policies, seeds, arguments.time)
     found = list(samples.series(by_seed, METRICS))

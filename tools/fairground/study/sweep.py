@@ -21,6 +21,7 @@ from ..base.option_values import whole
 from ..base.packages import load
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError
+from ..base.whole import check_place, unfinished
 from ..forms import table
 from ..machine import simulator
 from ..machine.image import commit_in
@@ -251,8 +252,9 @@ def report(sweep: Sweep, grid: Grid, out: str) -> None:
     found = columns(sweep)
     rows = len(found["address"])
     if rows:
-        table.write_parquet(out, {name: values for name, values in found.items() if any(v is not None for v in values)},
-                            json.dumps({"title": grid.title, "fairground": commit()}))
+        known = {name: values for name, values in found.items() if any(value is not None for value in values)}
+        with unfinished(out) as part:
+            table.write_parquet(part, known, json.dumps({"title": grid.title, "fairground": commit()}))
     head = result.together([{"commit": commit(), "sched": cell.policy, "hz": cell.hz, "seed": cell.seed,
                              "topology": cell.topology} for cell in sweep.cells.values()])
     result.tell([*failures(sweep), sweep.summary() + (f"; {rows} rows: {out}" if rows else "")], head,
@@ -310,6 +312,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     if bool(arguments.refine) != bool(arguments.points) or arguments.axis and not arguments.refine:
         raise UsageError("--refine METRIC and --points N belong together, and --axis to them")
     axis = axis_of(list(grid.cells()), arguments.axis) if arguments.refine else None
+    if arguments.out:
+        check_place("--out ", arguments.out)
     directory = arguments.store or os.path.join(settings.build, "sweeps")
     out = arguments.out or os.path.join(settings.build, "sweeps", f"{Path(arguments.file).stem}.parquet")
     sweep = prepare(settings, grid, directory)

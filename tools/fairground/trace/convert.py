@@ -2,13 +2,13 @@
 """Write a trace in the form of another tool: fairground convert FILE -o NAME (docs/tracing.md)."""
 
 import argparse
-import os
 import pathlib
 import sys
 from dataclasses import dataclass
 from typing import Any
 
 from .. import result
+from ..base import whole
 from ..base.errors import reading
 from ..base.settings import UsageError
 from ..decisions.decision_file import DecisionError, DecisionFile, open_file
@@ -112,16 +112,12 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
     out = str(arguments.output)
     if pathlib.Path(out).suffix not in FORMS:
         raise UsageError(f"--output {out}: a name that ends in {', '.join(FORMS)} is expected")
-    partial = f"{os.path.splitext(out)[0]}.part{pathlib.Path(out).suffix}"
     try:
         found = open_sources(arguments.file)
-        said = write(found, partial, arguments.table)
-        os.replace(partial, out)
+        with whole.unfinished(out) as part:
+            said = write(found, part, arguments.table)
     except OSError as error:
         raise UsageError(f"--output {out}: {error.strerror or error}") from error
-    finally:
-        if os.path.exists(partial):
-            os.remove(partial)
     if lost := found.lost:
         print(f"fairground: {arguments.file}: {lost_text(lost)}", file=sys.stderr)
     result.tell([f"{out}: {said}"], lambda: result.of_runs([arguments.file]),

@@ -11,6 +11,7 @@ import tempfile
 from dataclasses import replace
 
 from .. import result
+from ..base import whole
 from ..base.errors import damage
 from ..base.settings import TRACE_FILE, Settings, UsageError, trace_file
 from ..machine.image import DAMAGED, Image, Statistics, TraceError, memory_file
@@ -67,20 +68,8 @@ def convert(ram: str, out: str, about_run: str = "") -> Statistics:
     image = Image(memory_file(ram))
     with damage(TraceError, DAMAGED):
         data = trace_dat(image, about_run)
-    with open(out, "wb") as f:
-        f.write(data)
+    whole.write(out, data)
     return Statistics(*map(sum, zip(*(image.statistics(cpu) for cpu in range(image.cpus)))))
-
-
-def _check_place(path: str) -> None:
-    """Refuse, before the run and not after it, a file that cannot be written."""
-    directory = os.path.dirname(path) or "."
-    if not os.path.isdir(directory):
-        raise UsageError(f"OUT={path}: there is no such directory")
-    if os.path.isdir(path):
-        raise UsageError(f"OUT={path}: this is a directory; the name of a file is expected")
-    if not os.access(path if os.path.exists(path) else directory, os.W_OK):
-        raise UsageError(f"OUT={path}: it cannot be written")
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -92,7 +81,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 def record(settings: Settings, path: str, wanted: str | None) -> tuple[Outcome, Statistics | None]:
     """Run CMD and save the events @wanted, the usual ones if that is None, in the file @path. Returns how the run
     ended, and what was saved; None if nothing was, which is told."""
-    _check_place(path)
+    whole.check_place("OUT=", path)
     out = path if path != TRACE_FILE else None
     with tempfile.TemporaryDirectory(prefix="fairground-", dir=memory_directory(settings.mem)) as directory:
         ram = os.path.join(directory, "ram")
