@@ -2,6 +2,7 @@
 """A host without room, without permission, without network: a sentence, and nothing half-done is left."""
 
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from fairground.__main__ import make_parser
 from fairground.base import whole
+from fairground.helps import parsers
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = os.path.abspath(os.environ.get("B", "build"))
@@ -100,6 +103,20 @@ def test_who_is_not_root_gets_a_sentence(trace, tmp_path_factory, tmp_path):
     done = fairground("trace", "--cmd", "true", "--out", tmp_path / "x.dat", before=NOBODY)
     assert done.returncode == 2 and done.stderr.endswith("x.dat: it cannot be written\n")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_help_fits_forty_columns(monkeypatch):
+    """But for what no blank parts, as a list of choices, and for examples, which are to be copied."""
+    monkeypatch.setenv("COLUMNS", "40")
+    seen = 0
+    for path, parser in parsers(make_parser()):
+        _, _, text = parser.format_help().partition("\n\n")  # behind the usage
+        text = text.partition("examples:\n")[0] if path else ""
+        for line in text.splitlines():
+            option = re.match(r" *-{1,2}[\w-]+ ", line)
+            assert len(line) <= 40 or option or " " not in line.strip(), (path, line)
+            seen += 1
+    assert seen > 500
 
 
 @pytest.mark.skipif(not shutil.which("npm"), reason="npm is not installed")

@@ -46,8 +46,16 @@ def leaves(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]
             yield from leaves(sub)
 
 
+class Form(argparse.RawDescriptionHelpFormatter):
+    """The form of a help: examples as they are, and a paragraph as wide as the terminal."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        fill = argparse.HelpFormatter if "\n" not in text else argparse.RawDescriptionHelpFormatter
+        return fill._fill_text(self, text, width, indent)
+
+
 def show_examples(parser: argparse.ArgumentParser, path: str, examples: Iterable[tuple[str, str]]) -> None:
     """Let the help of @parser, to which the words @path lead, end with @examples."""
     lines = [f"  fairground {path} {words}".rstrip() + f"\n      {what}" for words, what in examples]
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.formatter_class = Form
     parser.epilog = "\n".join(["examples:", *lines])

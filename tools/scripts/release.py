@@ -97,6 +97,8 @@ class Builder:
             (self.tree / "build/web/.fetched").touch()
 
     def wheel(self) -> None:
+        """A wheel with the simulator: setup.py packs what is built."""
+        self.make("sim")
         self.run(["/usr/bin/python3", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index",
                   "--no-build-isolation", "--wheel-dir", "build", "."])
 
