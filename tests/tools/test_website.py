@@ -40,7 +40,7 @@ def test_every_page_is_there_and_no_link_leads_nowhere(built):
     listed = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     for page in map(website.pathlib.Path, listed.split()):
         made = (site / website.in_site(page).with_suffix(".html")).exists()
-        assert made == (page.name not in website.LEFT_OUT), page
+        assert made == (page.name not in website.LEFT_OUT and page.parent.name != "slides"), page
     boot = (site / "boot.html").read_text()
     assert 'href="boot/fairground.elf"' in boot and "fairground.iso</a>" not in boot
     subprocess.run(["sha256sum", "--quiet", "-c", "SHA256SUMS"], cwd=site / "boot", check=True)
@@ -98,7 +98,7 @@ def test_a_link_of_the_gallery_is_the_run_of_its_commands(monkeypatch, tmp_path)
     monkeypatch.chdir(ROOT)
     compared = 0
     for picture in gallery.pictures():
-        runs = [command for command in picture.commands if command.startswith("build/schedsim")
+        runs = [command.replace("\\\n", "") for command in picture.commands if command.startswith("build/schedsim")
                 and "--plugin" not in command]
         if not picture.link or not runs:
             continue

@@ -54,7 +54,7 @@ def link_of(commands: Sequence[str]) -> str:
     make; with all policies under which they make it."""
     runs: dict[tuple[str, ...], list[str]] = {}
     for command in commands:
-        words = shlex.split(command)[1:]
+        words = [word for word in shlex.split(command.replace("\\\n", ""))[1:] if word != "--narrow"]
         drawn = any(_value(words, option, " ") in commands[-1] for option in OUTPUTS if option in words)
         if not command.startswith("build/schedsim ") or "--plugin" in words or not drawn:
             continue

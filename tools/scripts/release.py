@@ -97,7 +97,7 @@ class Builder:
             (self.tree / "build/web/.fetched").touch()
 
     def wheel(self) -> None:
-        """A wheel with the simulator: setup.py packs what is built."""
+        """With the simulator, and with the viewer if the page could be made."""
         self.make("sim")
         self.run(["/usr/bin/python3", "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-index",
                   "--no-build-isolation", "--wheel-dir", "build", "."])

@@ -25,9 +25,9 @@ import book
 import gallery
 import usage
 
-PAGES = ("*.md", "docs/*.md", "docs/adr/*.md", "docs/book/*.md", "labs/**/*.md", "sched/*.md", "sim/*.md", "user/*.md",
-         "tests/*/*.md")
-LEFT_OUT = {"SUMMARY.md", "instructor.md"}  # the second has answers
+PAGES = ("*.md", "docs/*.md", "docs/adr/*.md", "docs/book/*.md", "docs/term/*.md", "labs/**/*.md", "sched/*.md",
+         "sim/*.md", "user/*.md", "tests/*/*.md")
+LEFT_OUT = {"SUMMARY.md", "instructor.md", "exam.md"}  # the last two have answers
 PICTURES = ("docs/img", "docs/book/img")
 PAGE = "fairground.html"
 IMAGES = {"fairground.iso": "kernel and programs on a CD", "fairground.elf": "the kernel",
@@ -86,7 +86,8 @@ def title_of(page: pathlib.Path) -> str:
 def summary(pages: Sequence[pathlib.Path]) -> str:
     """mdBook's list of chapters."""
     rooms = {"The book": lambda path: path.match("docs/book/*"), "Documentation": lambda path: path.match("docs/*.md"),
-             "Labs": lambda path: path.parts[0] == "labs", "Why it is so": lambda path: path.match("docs/adr/*")}
+             "Labs and a term": lambda path: path.parts[0] == "labs" or path.match("docs/term/*"),
+             "Why it is so": lambda path: path.match("docs/adr/*")}
     left = [page for page in pages if page.name != "README.md" or page.parent.name]
     lines = ["# Summary", "[Fairground](index.md)", "[Gallery](gallery.md)", "[Boot the image](boot.md)"]
     for room, belongs in {**rooms, "The tree": lambda path: True}.items():
