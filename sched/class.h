@@ -39,8 +39,8 @@
  *
  * Rules for every operation, unless its contract says otherwise:
  *   called with   the lock of @rq held and its clock updated
- *   must not      take another lock, call the host other than through the helpers
- *                 of sched/core/, or touch tasks of other classes
+ *   must not      take another lock, call the host other than by host_kick() and
+ *                 the helpers of sched/core/, or touch tasks of other classes
  *
  * The operations of the first table are those of every class. All others may be NULL: then what
  * they are about does not concern the class. core/stop.c is the shortest complete class; read it
