@@ -209,50 +209,50 @@ static void outcome(s64 *value)
 
 /* --- CPU 0 returns runtime -------------------------------------------------------------------- */
 
-static void seven_here(void)
+static void seventeen_here(void)
 {
 	two_members(0);
-	has(0, 8 * MS);
+	has(0, 18 * MS);
 }
 
-static void seven_here_and_one_used_up(void)
+static void seventeen_here_and_one_used_up(void)
 {
-	seven_here();
+	seventeen_here();
 	has(1, MS);
 }
 
-static void seven_here_and_five_there(void)
+static void seventeen_here_and_five_there(void)
 {
-	seven_here();
+	seventeen_here();
 	has(1, 6 * MS);
-	pool()->runtime_ns = pool()->quota_ns + pool()->burst_ns - 8 * MS;
+	pool()->runtime_ns = pool()->quota_ns + pool()->burst_ns - 18 * MS;
 }
 
-static void seven_here_and_nothing_there(void)
+static void seventeen_here_and_nothing_there(void)
 {
-	seven_here();
+	seventeen_here();
 	has(1, -MS);
 	pool()->runtime_ns = 0;
 }
 
-static void seven_here_and_a_refill_there(void)
+static void seventeen_here_and_a_refill_there(void)
 {
 	two_members(1);
-	has(0, 8 * MS);
+	has(0, 18 * MS);
 	period_is_over();
 }
 
 static void another_cpu_between_any_two_accesses_of_a_return(void **state)
 {
 	const struct race races[] = {
-		{ "CPU 0 returns 7 ms to the pool", "CPU 1 fetches from it",
-		  seven_here_and_one_used_up, give_back_here, fetch_there, OF_TWO_CPUS },
-		{ "CPU 0 returns 7 ms to the pool", "CPU 1 returns 5 ms, and the pool is full",
-		  seven_here_and_five_there, give_back_here, give_back_there, OF_TWO_CPUS },
-		{ "CPU 0 returns 7 ms to the pool, which is empty", "CPU 1 is throttled",
-		  seven_here_and_nothing_there, give_back_here, throttle_there, OF_TWO_CPUS },
-		{ "CPU 0 returns 7 ms to the pool", "the period ends on CPU 1",
-		  seven_here_and_a_refill_there, give_back_here, refill_there, OF_TWO_CPUS },
+		{ "CPU 0 returns 17 ms to the pool", "CPU 1 fetches from it",
+		  seventeen_here_and_one_used_up, give_back_here, fetch_there, OF_TWO_CPUS },
+		{ "CPU 0 returns 17 ms to the pool", "CPU 1 returns 5 ms, and the pool is full",
+		  seventeen_here_and_five_there, give_back_here, give_back_there, OF_TWO_CPUS },
+		{ "CPU 0 returns 17 ms to the pool, which is empty", "CPU 1 is throttled",
+		  seventeen_here_and_nothing_there, give_back_here, throttle_there, OF_TWO_CPUS },
+		{ "CPU 0 returns 17 ms to the pool", "the period ends on CPU 1",
+		  seventeen_here_and_a_refill_there, give_back_here, refill_there, OF_TWO_CPUS },
 	};
 
 	(void)state;
@@ -262,11 +262,11 @@ static void another_cpu_between_any_two_accesses_of_a_return(void **state)
 
 /* --- CPU 0 is throttled -----------------------------------------------------------------------*/
 
-static void nothing_here_and_seven_there(void)
+static void nothing_here_and_seventeen_there(void)
 {
 	two_members(0);
 	has(0, -MS);
-	has(1, 8 * MS);
+	has(1, 18 * MS);
 	pool()->runtime_ns = 0;
 }
 
@@ -289,8 +289,8 @@ static void nothing_on_both(void)
 static void another_cpu_between_any_two_accesses_of_a_throttle(void **state)
 {
 	const struct race races[] = {
-		{ "CPU 0 is throttled", "CPU 1 returns 7 ms to the pool",
-		  nothing_here_and_seven_there, throttle_here, give_back_there, OF_TWO_CPUS },
+		{ "CPU 0 is throttled", "CPU 1 returns 17 ms to the pool",
+		  nothing_here_and_seventeen_there, throttle_here, give_back_there, OF_TWO_CPUS },
 		{ "CPU 0 is throttled", "the period ends on CPU 1", nothing_here_and_a_refill_there,
 		  throttle_here, refill_there, OF_TWO_CPUS },
 		{ "CPU 0 is throttled", "CPU 1 is throttled", nothing_on_both, throttle_here,
@@ -313,11 +313,11 @@ static void a_refill_here_and_a_debt_there(void)
 	period_is_over();
 }
 
-static void a_refill_here_and_seven_there(void)
+static void a_refill_here_and_seventeen_there(void)
 {
 	two_members(0);
 	has(0, MS);
-	has(1, 8 * MS);
+	has(1, 18 * MS);
 	period_is_over();
 }
 
@@ -343,8 +343,8 @@ static void who_is_paid_is_kicked_when_there_is_news(void **state)
 static void another_cpu_between_any_two_accesses_of_a_refill(void **state)
 {
 	const struct race races[] = {
-		{ "the period ends on CPU 0", "CPU 1 returns 7 ms to the pool",
-		  a_refill_here_and_seven_there, refill_here, give_back_there, OF_TWO_CPUS },
+		{ "the period ends on CPU 0", "CPU 1 returns 17 ms to the pool",
+		  a_refill_here_and_seventeen_there, refill_here, give_back_there, OF_TWO_CPUS },
 	};
 
 	(void)state;
