@@ -4,8 +4,8 @@
 set -euo pipefail
 cd /autograder/source/fairground
 sh tools/setup.sh
-make -j2 image sim unit-programs
-bwrap --unshare-all --ro-bind / / true || {
-	echo "This container gives programs no namespaces, so no submission would be graded: see labs/README.md." >&2
+PYTHONPATH=tools python3 -m fairground lab box || {
+	echo "In this container no submission would be graded: see labs/README.md." >&2
 	exit 1
 }
+make -j2 image sim unit-programs

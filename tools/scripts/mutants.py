@@ -9,6 +9,7 @@ Each row of tests/mutants/*.toml is one wrong change of the source (fairground/b
     run = unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD [kernel]
           | judge JUDGE SIMULATION | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
           | debug COMMAND                (in a kernel of DEBUG=1, on one CPU)
+          | pytest FILE                  (for bugs of the tools)
 
 The source is copied to BUILD/mutants/base, the first time together with its objects, and built there. Without a bug it
 must pass everything that the mutants run. Each mutant then gets a copy of that tree with its change, and make compiles
@@ -42,8 +43,8 @@ from fairground.base.settings import UsageError, make_settings
 ROWS = pathlib.Path("tests/mutants")
 KEYS = {"breaks": str, "noticed-by": str, "run": str}
 INVARIANTS = pathlib.Path("sched/observe/invariant.def")
-SOURCES = ["Makefile", "VERSION", "linker.ld", "pyproject.toml", "mk", "arch", "kernel", "lib", "sched", "sim", "tests",
-           "tools", "user"]
+SOURCES = ["Makefile", "VERSION", "linker.ld", "pyproject.toml", "mk", "arch", "kernel", "labs", "lib", "sched", "sim",
+           "tests", "tools", "user"]
 BUILT = pathlib.Path("build")  # in the copied trees
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutants"
 MAKE = os.environ.get("MAKE", "make")
@@ -138,6 +139,8 @@ def misnamed(mutant: Mutant) -> list[str]:
         return strangers(named, texts("tests/hosted", mutant.edits[0].file))
     if layer == "debug":
         return strangers(named, texts("kernel"))
+    if layer == "pytest":
+        return strangers(named, texts(place(words[0])))
     if layer == "guest":
         program = next((f"tests/guest/{word}" for word in words if texts(f"tests/guest/{word}.c")), None)
         return strangers(named, texts(program, f"{program}.c")) if program else []
@@ -271,6 +274,9 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
     if layer == "debug":
         build(tree, ["image"], "B=build-debug", "DEBUG=1")
         return boot_built(tree / "build-debug", smp="1", cmd=" ".join(words))
+    if layer == "pytest":
+        return call(["env", "PYTHONPATH=tools", "B=build", sys.executable, "-m", "pytest", "-q", "-x", "-p",
+                     "no:cacheprovider", *words], tree)
     raise Problem(f"no layer is called {layer}")
 
 

@@ -35,6 +35,7 @@ EXAMPLES = {
     "grade": (("--lab 5 --json results.json submission.tar.gz", "with the file that Gradescope reads"),
               ("--lab 5 --records seen submission.tar.gz", "with files to drop on build/fairground.html")),
     "class": (("--lab 5 --seed 4711 --csv grades.csv submissions", "a line for each student"),),
+    "box": (("", "before a class is graded"),),
     "export": (("--lab 5 submissions sources", "for tools that look for copies"),),
     "check": (("--lab 5", "the reference and every wrong solution of one lab"),),
 }
@@ -47,7 +48,7 @@ def _add_variant(one: argparse.ArgumentParser) -> None:
 
 def options(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="lab_command", required=True,
-                                     metavar="list|handout|public-tree|grade|class|export|check")
+                                     metavar="list|handout|public-tree|grade|class|box|export|check")
     commands.add_parser("list", help="the labs there are")
     one = commands.add_parser("handout", help="write the student's tree of a lab")
     one.add_argument("number", metavar="NN")
@@ -87,6 +88,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     one.add_argument("--results", metavar="DIR", help="Gradescope's results of each student, as STUDENT.json")
     one.add_argument("--jobs", type=whole(1, 1024), default=len(os.sched_getaffinity(0)),
                      help="submissions at a time")
+    commands.add_parser("box", help="can this host keep apart what students wrote? Status 2 and why, if not")
     one = commands.add_parser("export", help="what students wrote, for tools that look for copies")
     one.add_argument("directory", metavar="DIR", help="a directory or an archive in it for each student")
     one.add_argument("to", metavar="TO", help="an empty directory, or one that is not there yet")
@@ -281,6 +283,11 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             for lab in all_labs():
                 functions = ", ".join(hole.name + "()" for hole in lab.holes if not hole.whole)
                 print(f"{lab.number:2}  {lab.title}: {functions + ' in ' if functions else ''}{', '.join(lab.files)}")
+            return 0
+        if arguments.lab_command == "box":
+            from . import box
+            box.demand()
+            print("each submission has namespaces of its own here")
             return 0
         if arguments.lab_command in ("handout", "public-tree"):
             return _hand_out(settings, arguments)
