@@ -14,7 +14,7 @@ import {namesOf} from '../../web/page/bundle.mjs';
 const [modules, wasm, phrases] = process.argv.slice(2), module = fs.readFileSync(wasm);
 const here = path.dirname(fileURLToPath(import.meta.url));
 const {buildSync} = createRequire(path.resolve(modules, 'x'))('esbuild');
-const {outputFiles: [{text}]} = buildSync({bundle: true, write: false, format: 'esm', define: await namesOf(module, phrases), stdin: {
+const {outputFiles: [{text}]} = buildSync({bundle: true, write: false, format: 'esm', nodePaths: [path.resolve(modules)], define: await namesOf(module, phrases), stdin: {
   resolveDir: path.join(here, '../../web/page'), loader: 'ts',
   contents: "export {explain, tell, waitsOf} from './why'; export {readFile} from './files'; export {Timeline, hear} from './model'; export {readBinary} from './recorded';"}});
 const {explain, tell, waitsOf, readFile, Timeline, hear, readBinary} = await import(`data:text/javascript;base64,${Buffer.from(text).toString('base64')}`);
