@@ -1,18 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # Usage: mkiso.sh [--alone] OUT KERNEL INITRAMFS [COMMAND LINE]
-# Make an image that a PC starts from a CD or a USB stick, with a BIOS or with UEFI. With GFX=text in the environment
-# the screen stays in text mode (BIOS only). --alone: what somebody sees who starts a machine from it is the
-# demonstration, then a shell; otherwise the INITRAMFS says.
+# Make an image that a PC starts from a CD or a USB stick, with a BIOS or with UEFI. --alone: what somebody sees who
+# starts a machine from it is the demonstration, then a shell; otherwise the INITRAMFS says.
 #
 # Two GRUBs are on it, each one file with its few modules and commands inside. So GRUB looks for no menu, font or
 # module, and says nothing.
 set -eu
 
-case ${1-} in --help) sed -n '3,7s/^# //p' "$0"; exit ;; esac
+case ${1-} in --help) sed -n '3,5s/^# //p' "$0"; exit ;; esac
 alone=
 [ "${1-}" != --alone ] || { alone=yes; shift; }
-[ $# -ge 3 ] || { sed -n '3,7s/^# //p' "$0" >&2; exit 2; }
+[ $# -ge 3 ] || { sed -n '3,5s/^# //p' "$0" >&2; exit 2; }
 out=$1 kernel=$2 initramfs=$3
 shift 3
 bios=/usr/lib/grub/i386-pc efi=/usr/lib/grub/x86_64-efi
@@ -38,7 +37,6 @@ if [ "$alone" ]; then
 fi
 {
 	echo "search.file /boot/fairground.elf root"
-	[ -z "${GFX-}" ] || echo "set gfxpayload=$GFX"
 	echo "multiboot2 /boot/fairground.elf $*"
 	echo "module2 /boot/initramfs.cpio"
 	echo "boot"
