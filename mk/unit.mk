@@ -47,6 +47,8 @@ UNIT_RACE_CFLAGS := -fno-sanitize=all -fsanitize=thread -Wno-tsan
 $(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -UDEBUG -DDEBUG=0
 # It includes another, on the architecture of tests/hosted.
 $(UNIT)/tests/unit/test_lockdep.c.o: UNIT_CFLAGS += -I. -Itests/hosted
+$(UNIT)/tests/unit/test_vt.c.o: UNIT_CFLAGS += -I. -Itests/hosted -I$(B)/font
+$(UNIT)/tests/unit/test_vt.c.o: $(B)/font/font.inc
 UNIT_ALSO_bandwidth := $(wildcard tests/oracle/*.c)
 UNIT_ALSO_quota_borders := $(wildcard tests/oracle/*.c)
 # The language of policies, without the hooks that reach into the scheduler.
