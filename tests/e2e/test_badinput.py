@@ -324,7 +324,7 @@ def test_set_up_shows_what_apt_does(tmp_path, term):
                 said += data
     os.close(terminal)
     assert done.returncode == 1 and (b"\rUnpacking a thing  " in said) == (term == "xterm"), said
-    assert said.endswith(b"setup: still missing after installation: clang-format\r\n"), said
+    assert said.endswith(b"setup: still missing after installation: git clang-format\r\n"), said
     assert (tmp_path / "words").read_text() == "update\n-y\n"
 
 
