@@ -76,7 +76,7 @@ def an_autograder(tmp_path_factory):
             shutil.copy2(ROOT / name, source / "fairground" / name)
     for name in ("setup.sh", "run_autograder"):
         shutil.copy2(ROOT / "labs/gradescope" / name, source / name)
-    shutil.copytree(BUILD, source / "fairground/build", ignore=shutil.ignore_patterns("labs", "mutants"), symlinks=True)
+    shutil.copytree(BUILD, source / "fairground/build", ignore=shutil.ignore_patterns("labs", "mut*"), symlinks=True)
     shutil.copy2(source / "run_autograder", place / "run_autograder")
     done = boxed(place, "/autograder", "bash source/setup.sh")
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
@@ -128,7 +128,7 @@ def test_classroom(tmp_path):
     handout.write(lab, place)
     for name, text in handout.texts(lab).items():
         (place / name).write_text(text, encoding="utf-8")
-    shutil.copytree(BUILD, place / "build", ignore=shutil.ignore_patterns("labs", "mutants"), symlinks=True)
+    shutil.copytree(BUILD, place / "build", ignore=shutil.ignore_patterns("labs", "mut*"), symlinks=True)
     steps = steps_of((place / handout.CLASSROOM).read_text(encoding="utf-8"))
     outputs = {}
     for step in steps:

@@ -147,14 +147,9 @@ def _compared(lab: Lab, records: pathlib.Path, workshop: "Workshop", seed: int) 
                       right.exists()] or [f"{records}: no run of the simulator recorded a decision"])
 
 
-def _in_order(labs: list[Lab]) -> list[Lab]:
-    """@labs as students do them."""
-    return sorted(labs, key=lambda lab: (lab.after or lab.number, lab.after))
-
-
 def _hand_out(settings: Settings, arguments: argparse.Namespace) -> int:
     numbers = [arguments.number] if arguments.lab_command == "handout" else arguments.lab
-    labs = _in_order([find(number) for number in dict.fromkeys(numbers)])
+    labs = sorted((find(number) for number in dict.fromkeys(numbers)), key=lambda lab: lab.number)
     directory, key, to = arguments.directory, arguments.variant, pathlib.Path(arguments.directory)
     with outputs.sentence(to):
         nr = handout.write_all(labs, to)

@@ -43,7 +43,8 @@ START = """# {title}
     make run CMD="..."                             # boot the machine and run something
     make help                                      # the rest
 """
-ORDER = """Do the labs in this order: what you write for one is used by the next.
+ORDER = """What you write for one lab is used by the others. Some runs of a lab need another one, too: here their points
+come when both are done. The final grade is of each lab alone, beside right answers to the others.
 
 {}
 

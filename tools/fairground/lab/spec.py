@@ -67,7 +67,6 @@ class Lab:
     kernel: tuple[Run, ...]
     floor: Bands
     floor_says: str
-    after: int = 0                # the lab that it follows in a tree of several; 0: that of the number before
     boots: str = "it runs"        # what a machine of the hand-out says when it is told to `echo it runs`
     refused: tuple[str, ...] = ()  # names that a region may not use, though a header of its file has them
     calls: tuple[str, ...] = ()   # what a region of the kernel may call beside what its file calls anyway
@@ -151,7 +150,6 @@ def load(directory: pathlib.Path) -> Lab:
             kernel=tuple(map(_run, data.get("kernel", []))),
             floor=_bands(data["handout"]["score"], str(path)),
             floor_says=data["handout"]["says"],
-            after=data["handout"].get("after", 0),
             boots=data["handout"].get("boots", "it runs"),
             calls=tuple(data.get("calls", ())),
             refused=tuple(data.get("refused", ())),
