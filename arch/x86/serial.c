@@ -82,6 +82,8 @@ __noreturn void arch_exit(unsigned status)
 	outl(DEBUG_EXIT, status);
 	if (status != EXIT_OK && inb(PVPANIC) != 0xff)
 		outb(PVPANIC, 1);
+	if (x86_screen.width && status != EXIT_OK)
+		arch_cpu_halt(); /* the reason stays to be read */
 	if (x86_acpi.pm1_control_port)
 		outw(x86_acpi.pm1_control_port, 0x2000);
 	arch_cpu_halt();

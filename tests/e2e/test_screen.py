@@ -5,6 +5,7 @@ import os
 import pathlib
 import re
 import struct
+import time
 
 import pytest
 
@@ -115,3 +116,13 @@ def test_nothing_to_write_to(tmp_path):
     log = tmp_path / "log"
     with Machine(tmp_path, "-vga", "none", "-serial", "none", "-debugcon", f"file:{log}", "-cdrom", image) as machine:
         machine.until(lambda: os.path.exists(log) and "initramfs: " in log.read_text(), "the kernel's log")
+
+
+@pytest.mark.nightly("a panic that nobody can read, because the machine is off")
+def test_a_panic_stays_on_the_screen(tmp_path, image):
+    with Machine(tmp_path, "-smp", "2", "-serial", "none", "-cdrom", image) as machine:
+        shell_at_once(machine)
+        machine.type("clear; echo c > /proc/sysrq-trigger\n")
+        machine.wait_for(r" >R +swapper/[01] .*")  # of the runqueues that a panic shows last
+        time.sleep(1)
+        assert machine.process.poll() is None
