@@ -72,7 +72,7 @@ def place(where: Sequence[str], by: str) -> str:
     """The file or directory of a function in the tree, from FILE:LINE as nm says it."""
     if not where:
         return UNKNOWN
-    path = LAYER.sub("", where[0].rpartition(":")[0].removeprefix(f"{ROOT}/"))
+    path = LAYER.sub("", os.path.normpath(where[0].rpartition(":")[0]).removeprefix(f"{ROOT}/"))
     return path if by == "file" else os.path.dirname(path)
 
 
