@@ -10,6 +10,7 @@ import concurrent.futures
 import os
 import pathlib
 import random
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -164,8 +165,8 @@ def _some(labs: list[Lab], cases: list[Case], seed: int) -> list[Case]:
     return sorted(kept, key=cases.index)
 
 
-def run(labs: list[Lab], build: pathlib.Path, seed: int, full: bool, jobs: int) -> int:
-    """Try all @labs; returns a status."""
+def run(labs: list[Lab], build: pathlib.Path, seed: int, full: bool, jobs: int, key: str | None) -> int:
+    """Try all @labs, in the variant of @key if there is one; returns a status."""
     cases = [case for lab in labs for case in _cases(lab, TIERS if full else _fast(lab))]
     known = len(cases)
     sampled = [] if full else _sample(labs, cases, seed)
@@ -173,9 +174,9 @@ def run(labs: list[Lab], build: pathlib.Path, seed: int, full: bool, jobs: int) 
         cases = _some(labs, cases, seed)
     from_nothing = labs if full else [labs[(seed // len(labs)) % len(labs)]]
     only = "" if len(labs) == len(all_labs()) else "".join(f" --lab {lab.number}" for lab in labs)
-    print(f"# seed {seed}: {len(cases)} of {known} submissions to {len(labs)} labs; "
-          f"repeat with: PYTHONPATH=tools python3 -m fairground lab check{only} --seed {seed}{' --full' * full}",
-          flush=True)
+    variant = f" --variant {shlex.quote(key)}" if key else ""
+    print(f"# seed {seed}: {len(cases)} of {known} submissions to {len(labs)} labs; repeat with: "
+          f"PYTHONPATH=tools python3 -m fairground lab check{only}{variant} --seed {seed}{' --full' * full}", flush=True)
     tap = Tap(len(cases) + len(sampled) + len(from_nothing))
     pool = Pool(build, jobs, 1)
     with at_once(jobs) as threads:

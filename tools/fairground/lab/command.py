@@ -297,6 +297,6 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             raise UsageError("labs are checked in the trunk; in a hand-out there is `make lab`")
         labs = [find(number) for number in arguments.lab] if arguments.lab else all_labs()
         seed = _seed(arguments, random.randrange(1, 1_000_000))
-        return check.run(labs, pathlib.Path(settings.build), seed, arguments.full, arguments.jobs)
+        return check.run(labs, pathlib.Path(settings.build), seed, arguments.full, arguments.jobs, key)
     except LabError as error:
         raise UsageError(str(error)) from error
