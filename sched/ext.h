@@ -137,7 +137,8 @@ bool sched_ext_ended(const struct sched *s);
 /*
  * The three steps of unloading: no operation decides from sched_ext_bypass() on, and no task waits
  * for one; the host settles all tasks after sched_ext_leave(); sched_ext_unload() calls exit and
- * returns the record of the end, which lies in the scheduler's memory.
+ * returns the record of the end, which lies in the scheduler's memory. Before that call each CPU
+ * must have left the operation of the class that it was in: it uses that memory until then.
  */
 void sched_ext_bypass(struct sched *s);
 void sched_ext_leave(struct sched *s);

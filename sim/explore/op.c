@@ -384,7 +384,9 @@ static void be_inside(struct sim_listener *listener, struct sim *sim)
 		listener->unlocked = NULL;
 		op.task = prefer_in_between(w, op.task);
 		judge_queues(sim->s);
+		w->is_inside = true;
 		perform(w, &op, cpu == outer_cpu ? world_online_cpu(w, cpu + 1) : cpu);
+		w->is_inside = false;
 		sim->this_cpu = outer_cpu;
 		await_inner(w, 1);
 	}

@@ -272,13 +272,16 @@ void ext_unload(struct world *w)
 	free(gambler.memory);
 }
 
+/* In the middle of another operation a scheduler only ends: that operation may use its memory. */
 void do_ext(struct world *w, u32 arg)
 {
 	w->was_ext = true;
-	if (sched_ext_name(w->sim->s))
-		ext_unload(w);
-	else
+	if (!sched_ext_name(w->sim->s))
 		load(w, arg);
+	else if (w->is_inside)
+		sched_ext_bypass(w->sim->s);
+	else
+		ext_unload(w);
 }
 
 /* A scheduler that erred is thrown out at once. */

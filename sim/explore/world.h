@@ -89,6 +89,7 @@ struct world {
 	bool deadlines;		     /* a task had some, ever */
 	struct subject *undecided;   /* its change of policy goes on, and may fail */
 	bool was_ext;		     /* a scheduler was loaded, ever */
+	bool is_inside;		     /* an operation is performed in the middle of another */
 	bool debts;		     /* vruntimes may be minutes or years apart */
 	const struct op *outer;	     /* being done */
 	const struct op *inner;	     /* the next of those to be done inside it */
