@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # An image that a PC starts from, through GRUB. APPEND= are more words of its kernel command line.
 
-$(B)/fairground.iso: $(B)/fairground.elf $(B)/initramfs.cpio tools/scripts/mkiso.sh tools/scripts/iso-start.sh
+$(B)/fairground.iso: $(B)/fairground.elf $(B)/initramfs.cpio tools/scripts/mkiso.sh user/iso-start.sh
 	@echo "  ISO     $@"
 	$(Q)sh tools/scripts/mkiso.sh --alone $@ $(B)/fairground.elf $(B)/initramfs.cpio \
 		interactive $(APPEND)

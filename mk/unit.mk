@@ -31,7 +31,7 @@ $(UNIT)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 $(UNIT)/race/%.c.o: UNIT_CFLAGS += $(UNIT_RACE_CFLAGS)
 $(UNIT)/race/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 	@mkdir -p $(@D)
-	@echo "  CC      $< (hosted, each access counts)"
+	@echo "  CC      $(call nth_of,UNIT_ALL_OBJ)$< (hosted, each access counts)"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(DEPS) -I$(B)/policies -I$(INC)/sched -c $< -o $@
 
 # Parts of the kernel that need only lib are tested here too.
@@ -95,8 +95,9 @@ $(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c 
 # The objects of the goals, for the number that each has.
 unit_object = $(patsubst %,$(UNIT)/%.o,$(1))
 UNIT_ALSO = $(foreach test,$(UNIT_CHOSEN),$(UNIT_ALSO_$(test:$(UNIT)/test_%=%)))
+UNIT_RACE = $(foreach test,$(UNIT_CHOSEN),$(UNIT_RACE_$(test:$(UNIT)/test_%=%)))
 UNIT_ALL_OBJ = $(sort \
-	$(if $(filter unit unit-programs,$(MAKECMDGOALS)),$(UNIT_OBJ) \
+	$(if $(filter unit unit-programs,$(MAKECMDGOALS)),$(UNIT_OBJ) $(UNIT_RACE:%=$(UNIT)/race/%.o) \
 		$(call unit_object,$(UNIT_CHOSEN:$(UNIT)/%=tests/unit/%.c) $(UNIT_ALSO))) \
 	$(if $(filter prop prop-programs,$(MAKECMDGOALS)),$(PROP_OBJ) \
 		$(call unit_object,$(wildcard tests/prop/prop_*.c))) \

@@ -31,7 +31,7 @@ cp "$kernel" "$dir/boot/fairground.elf"
 cp "$initramfs" "$dir/boot/initramfs.cpio"
 if [ "$alone" ]; then
 	mkdir "$work/run"
-	cp "${0%/*}/iso-start.sh" "$work/run/cmd"
+	cp "${0%/*}/../../user/iso-start.sh" "$work/run/cmd"
 	touch -d @0 "$work/run/cmd"
 	(cd "$work" && echo run/cmd | cpio -o -H newc -R 0:0 --reproducible --quiet) >>"$dir/boot/initramfs.cpio"
 fi

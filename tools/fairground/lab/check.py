@@ -176,7 +176,8 @@ def run(labs: list[Lab], build: pathlib.Path, seed: int, full: bool, jobs: int, 
     only = "" if len(labs) == len(all_labs()) else "".join(f" --lab {lab.number}" for lab in labs)
     variant = f" --variant {shlex.quote(key)}" if key else ""
     print(f"# seed {seed}: {len(cases)} of {known} submissions to {len(labs)} labs; repeat with: "
-          f"PYTHONPATH=tools python3 -m fairground lab check{only}{variant} --seed {seed}{' --full' * full}", flush=True)
+          f"PYTHONPATH=tools python3 -m fairground lab check{only}{variant} --seed {seed}{' --full' * full}",
+          flush=True)
     tap = Tap(len(cases) + len(sampled) + len(from_nothing))
     pool = Pool(build, jobs, 1)
     with at_once(jobs) as threads:
