@@ -59,6 +59,14 @@ static bool console_lock(void)
 	return true;
 }
 
+/* @locked: as console_lock() returned. @flags: of the interrupts before. */
+static __inlined void console_unlock(bool locked, unsigned long flags)
+{
+	if (locked)
+		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
+	arch_irq_restore(flags);
+}
+
 /* The log comes first: a panic shows again, and in whole, what did not get to the console. */
 static void emit(const char *s, size_t n)
 {
@@ -130,9 +138,7 @@ void kprintf(const char *fmt, ...)
 		emit_stamp();
 	emit(line, n);
 	in_line = n && line[n - 1] != '\n';
-	if (locked)
-		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
-	arch_irq_restore(flags);
+	console_unlock(locked, flags);
 }
 
 /* Text of any length, as it is: dumps. */
@@ -143,9 +149,7 @@ void console_write(const char *s, size_t n)
 
 	emit(s, n);
 	in_line = n && s[n - 1] != '\n';
-	if (locked)
-		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
-	arch_irq_restore(flags);
+	console_unlock(locked, flags);
 }
 
 void console_exclude(void (*fn)(const char *s, size_t n), const char *s, size_t n)
@@ -154,9 +158,7 @@ void console_exclude(void (*fn)(const char *s, size_t n), const char *s, size_t 
 	bool locked = console_lock();
 
 	fn(s, n);
-	if (locked)
-		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
-	arch_irq_restore(flags);
+	console_unlock(locked, flags);
 }
 
 size_t klog_read(char *buf, size_t size)
@@ -168,8 +170,6 @@ size_t klog_read(char *buf, size_t size)
 	n = min(n, size);
 	for (size_t i = 0; i < n; i++)
 		buf[i] = log[(log_end - n + i) % LOG_SIZE];
-	if (locked)
-		__atomic_store_n(&owner, 0, __ATOMIC_RELEASE);
-	arch_irq_restore(flags);
+	console_unlock(locked, flags);
 	return n;
 }
