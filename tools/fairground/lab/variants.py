@@ -145,11 +145,6 @@ def changed(chosen: list[tuple[Rule, dict[str, str]]], root: pathlib.Path = ROOT
 # --- the trunk of a key ---------------------------------------------------------------------------------------
 
 
-def _mark(key: str) -> str:
-    """Says which key a tree is of, and not the key."""
-    return hmac.digest(key.encode(), b"tree", "sha256").hex()[:16]
-
-
 def trunk() -> pathlib.Path | None:
     """Where the trunk is that this tree is a variant of; None: it is itself the trunk."""
     path = ROOT / MADE
@@ -167,7 +162,7 @@ def write(key: str, to: pathlib.Path) -> None:
             target.write_text(texts[name], encoding="utf-8")
         else:
             shutil.copy2(ROOT / name, target)
-    (to / MADE).write_text(json.dumps({"key": _mark(key), "trunk": str(ROOT)}) + "\n", encoding="utf-8")
+    (to / MADE).write_text(json.dumps({"trunk": str(ROOT)}) + "\n", encoding="utf-8")
 
 
 def run_elsewhere(key: str, build: str) -> int | None:
