@@ -3,7 +3,8 @@
 """A release: the source as an archive, and what is built of that archive and of nothing else: kernel, programs, CD,
 page, wheel. With the same compilers it is the same byte for byte, in any directory, by anybody, at any time.
 
-What this machine cannot make is left out, with a sentence. The commit is the release's: the tree must have no changes.
+A part that this machine cannot make is left out, with a sentence. A release is of a commit: the tree must have no
+changes.
 
 Usage: release.py    writes B/release/fairground-VERSION/; environment: B (build directory), MAKE
 """
