@@ -39,7 +39,7 @@ $(B)/schedsim: $(SIM_OBJ)
 # A policy as a shared object, for schedsim --plugin: it finds its own name where the list of policies says "guest".
 PLUGIN := $(basename $(notdir $(SRC)))
 plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=mine.c makes build/plugins/mine.so
-	$(Q)test -n "$(SRC)" || { echo 'make plugin SRC=FILE.c'; exit 2; }
+	$(Q)test -f "$(SRC)" || { echo 'make plugin SRC=FILE.c: a file is to be named'; exit 2; }
 	$(Q)! grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || { echo 'the policy $(PLUGIN) is built in'; exit 2; }
 	$(Q)mkdir -p $(B)/plugins/$(PLUGIN)/sched/fair
 	$(Q)def=$(B)/plugins/$(PLUGIN)/sched/fair/policies.def; \
@@ -61,10 +61,12 @@ scx: $(B)/schedsim ## a program of sched_ext for schedsim --scx: SRC=main.bpf.c 
 	$(CC) $(SCX_CFLAGS) -shared -I$(dir $(SRC)) -o $$out.so.$$$$ $$out.c && mv $$out.so.$$$$ $$out.so
 
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c
-	$(Q)test -n "$(SRC)" || { echo 'make traits SRC=FILE.c'; exit 2; }
+	$(Q)test -f "$(SRC)" || { echo 'make traits SRC=FILE.c: a file is to be named'; exit 2; }
 	$(Q)case "$(SRC)" in sched/*) grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || \
-		{ echo '$(PLUGIN) is no policy of sched/fair/policies.def'; exit 2; };; esac
-	$(Q)SRC="$(SRC)" B=$(B) $(PYTHON) -m pytest -q -p no:cacheprovider tests/sim/test_traits.py
+		{ echo '$(PLUGIN) is no policy of sched/fair/policies.def'; exit 2; };; \
+		*.c) $(MAKE) --no-print-directory plugin;; esac
+	$(Q)SRC="$(SRC)" B=$(B) $(PYTHON) -m pytest -v --no-header -p no:cacheprovider \
+		tests/sim/test_traits.py -k keeps_its_promises
 
 sim: $(B)/schedsim ## build the simulator: build/schedsim (docs/simulator.md)
 

@@ -293,8 +293,8 @@ def pytest_collection_finish(session):
     pytest.exit(f"{len(rows)} families of tests", returncode=0)
 
 
-def pytest_report_teststatus(report):
-    """No letter for each test."""
-    if report.when == "call" and report.passed:
+def pytest_report_teststatus(report, config):
+    """No letter for each test that passed, unless -v asks."""
+    if report.when == "call" and report.passed and config.option.verbose < 1:
         return "passed", "", ""
     return None
