@@ -93,7 +93,7 @@ UNIT_TEST = re.compile(r"\bcmocka_unit_test\w*\(\s*(\w+)")
 SELFTEST = re.compile(r"^SELFTEST\((\w+)\)", re.MULTILINE)
 SOURCE = (".c", ".h", ".py")
 EXPLORERS = ("sched", "sim", "tests/oracle", "tests/prop")  # what they print comes from here
-OF_RUNS = {"timeout", "runtime"}  # what prlimit and sanitizers say, whichever test runs
+OF_RUNS = {"timeout", "runtime", "assertion"}  # what prlimit, sanitizers and assertions say, whichever test runs
 
 
 def invariants() -> list[str]:
