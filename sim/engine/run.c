@@ -278,7 +278,9 @@ static void tick_cpu(struct sim *sim, struct sim_cpu *c)
 	sim_pay(c, sim->config.costs.tick_ns);
 	sim->count.ticks++;
 	sim->count.operations++;
+	sim->in_interrupt = true;
 	sched_tick(sim->s, c->id);
+	sim->in_interrupt = false;
 	if (c->kicked || sim->config.costs.tick_ns)
 		settle(sim, c);
 }
@@ -319,7 +321,9 @@ static void timer_expired(struct sim *sim, struct sim_cpu *c)
 	sim_enter(sim, c->id);
 	sim->count.timers++;
 	sim->count.operations++;
+	sim->in_interrupt = true;
 	sched_timer(sim->s, c->id);
+	sim->in_interrupt = false;
 	sim_leave(sim);
 }
 
@@ -327,7 +331,9 @@ static void sleep_ended(struct sim *sim, struct sim_task *t)
 {
 	sim_enter(sim, t->timer_cpu);
 	sim_pay(sim_this_cpu(sim), sim->config.costs.timer_ns);
+	sim->in_interrupt = true;
 	sim_wake(sim, t, 0);
+	sim->in_interrupt = false;
 	sim_leave(sim);
 }
 

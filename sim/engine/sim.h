@@ -213,8 +213,9 @@ struct sim {
 	void *freq; /* memory of its frequencies, or NULL */
 	u64 now;
 	u64 tick_ns;
-	u32 this_cpu; /* the CPU on which the present event happens */
-	bool is_big;  /* more CPUs than fit into the host's cache */
+	u32 this_cpu;	   /* the CPU on which the present event happens */
+	bool is_big;	   /* more CPUs than fit into the host's cache */
+	bool in_interrupt; /* its timer or tick calls the scheduler, not the task that runs there */
 	struct event_queue queue;
 	struct sim_cpu *cpus;
 	struct event tick;	   /* one event for the ticks of all busy CPUs */

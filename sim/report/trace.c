@@ -20,6 +20,7 @@
 #define LONGEST_EVENT  (12u + EVENT_SIZE_MAX) /* time extend and header before it */
 #define FLAG_IRQS_OFF  1u
 #define FLAG_RESCHED   4u
+#define FLAG_HARDIRQ   8u
 #define MAX_BYTES      (2ull << 30) /* over all CPUs; later events are counted as lost */
 #define OPTION_CPUSTAT 2
 #define OPTION_CLOCK   4
@@ -105,7 +106,8 @@ static void record(struct sim_listener *listener, struct sim *sim, const struct 
 	const struct sim_cpu *cpu = &sim->cpus[event->cpu];
 	u64 now = sim_record_time(sim), gap;
 	struct page *page;
-	u32 context = FLAG_IRQS_OFF | (cpu->kicked ? FLAG_RESCHED : 0);
+	u32 context = FLAG_IRQS_OFF | (cpu->kicked ? FLAG_RESCHED : 0) |
+		      (sim->in_interrupt ? FLAG_HARDIRQ : 0);
 
 	if (!wanted(trace, event->type))
 		return;
