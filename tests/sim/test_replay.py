@@ -124,7 +124,7 @@ def test_a_trace_of_linux_that_tells_no_interrupts(tmp_path):
     path = tmp_path / "linux.data"
     with open(path, "wb") as out:
         subprocess.run(["xz", "-dc", "tests/tools/linux-6.12.data.xz"], check=True, cwd=ROOT, stdout=out)
-    found = replayed(path, "--sched", "eevdf", "--topology", "2x1")
+    found = replayed(path, "--sched", "eevdf", "--machine=--topology 2x1")
     assert found["sched"] == "eevdf" and found["score"] > 0.9
     assert any("does not tell a timer's wakeup" in note for note in found["notes"])
     bursts = [task for task in behaviour(TraceFile(path)).tasks

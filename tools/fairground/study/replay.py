@@ -5,6 +5,7 @@ other policies (docs/replay.md)."""
 import argparse
 import os
 import re
+import shlex
 import subprocess
 import tempfile
 import textwrap
@@ -132,14 +133,14 @@ def overall(found: dict[int, Score], recorded: dict[int, Fare]) -> Score:
 class Replay:
     """A trace's workload, for the simulator."""
 
-    def __init__(self, build: str, path: str, hz: int | None, topology: str | None, open_loop: bool | None) -> None:
+    def __init__(self, build: str, path: str, hz: int | None, machine: Sequence[str], open_loop: bool | None) -> None:
         with reading(path, TraceError):
             trace = TraceFile(path)
             self.of: Behaviour = behaviour(trace)
             line = Timeline(trace)
         self.build = build
         self.hz = hz or int(result.of_trace(self.of.about)["hz"] or TICKS[1])
-        self.machine = ["--topology", topology] if topology else ["--cpus", str(self.of.cpus)]
+        self.machine = [*machine] if "--topology" in machine else ["--cpus", str(self.of.cpus), *machine]
         self.length = self.of.end - self.of.begin
         tick = 10**9 // self.hz
         self.lead = (self.of.begin - self.of.tick_phase(tick)) % tick // 1000 * 1000  # ticks come as in the trace
@@ -270,7 +271,8 @@ def options(parser: argparse.ArgumentParser) -> None:
     loop = parser.add_mutually_exclusive_group()
     loop.add_argument("--open", action="store_true", help="sleeps end at the recorded times, however late the task is")
     loop.add_argument("--closed", action="store_true", help="sleeps take as long as recorded, however late they begin")
-    parser.add_argument("--topology", help="of the simulated machine; default: the trace's CPUs, which share a cache")
+    parser.add_argument("--machine", default="", metavar="WORDS", help="for schedsim, as '--topology 2x4 --features "
+                        "HRTICK'; default: the trace's CPUs, which share a cache")
     parser.add_argument("--out", metavar="FILE.json", help="keep the workload, which rt-app reads, too")
 
 
@@ -299,7 +301,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         whole.check_place("--out ", arguments.out)
     loop = True if arguments.open else False if arguments.closed else None
     hz = arguments.hz or (settings.hz if os.environ.get("HZ") else None)
-    replay = Replay(settings.build, arguments.file, hz, arguments.topology, loop)
+    replay = Replay(settings.build, arguments.file, hz, shlex.split(arguments.machine), loop)
     base, policies = choose(arguments, replay.of.about)
     if arguments.out:
         whole.write(arguments.out, replay.text.encode())
