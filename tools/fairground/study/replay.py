@@ -32,8 +32,8 @@ from ..trace.tracefile import TraceFile
 from ..words import Command
 
 COMMAND = Command("replay", built="sim", examples=(
-    ("run.dat", "how well a simulation meets the trace, and its tasks under every policy"),
-    ("run.dat --sched eevdf --seeds 1..20 --out run.json", "under one, twenty times; keep the workload"),
+    ("hack.dat", "how well a simulation meets the trace, and its tasks under every policy"),
+    ("eevdf.dat --sched cfs --seeds 1..20 --out load.json", "under one, twenty times; keep the workload"),
 ))
 
 LEAST = 0.9
