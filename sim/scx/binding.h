@@ -1,28 +1,84 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Between the files of sim/scx/: the program, its machine, and the call that is being made. */
+/*
+ * Between a program written for sched_ext and its host, which is the simulator (sim/scx/) or the
+ * kernel (kernel/scx/). Both link op.c, kfunc.c and map.c, and each has the functions of the
+ * second part.
+ */
 #pragma once
 
-#include "sched/ext.h"
-#include "sim/scx/include/scx/abi.h"
-#include "sim/scx/scx.h"
+#include <stdarg.h>
 
+#include "sched/ext.h"
+#include "sched/host.h"
+#include "sched/task.h"
+#include "sim/scx/include/scx/abi.h"
+
+/* A walk of the program through a queue (kfunc.c). */
+struct scx_walk;
+
+/* A call of the program by this CPU. Calls nest: a function that the program calls may ask it. */
+struct scx_frame {
+	struct ext_call *call;
+	struct scx_frame *outer;
+	struct scx_walk *walks; /* that it has not ended yet */
+	struct rq rq;		/* for scx_bpf_cpu_rq() */
+};
+
+/* The one program. */
 struct scx {
 	const struct scx_program *program;
-	struct sim *sim;
-	void *memory;		   /* of the class */
-	struct ext_call *call;	   /* of the operation that is being called; NULL: none */
 	struct task_struct **task; /* by PID; NULL: not of the program */
 	u32 nr_tasks;
 	struct task_struct idle;
-	struct prng rng;
 };
 extern struct scx scx;
 
 /* The program's view of @t, brought up to date; of the idle task if @t is none of its own. */
 struct task_struct *scx_see(struct task *t);
-/* The task that the program means; NULL if it has ended. */
+/* The task that the program means; NULL if it has ended, or if there is none such. */
 struct task *scx_task(const struct task_struct *p);
+/* The table of operations for the class, made from the program's. */
+struct ext_ops scx_operations(void);
+/* NULL, or the thing that the program needs and the class has not. */
+const char *scx_lacks(void);
+/* The constant (const volatile) with the name of @n bytes at @name; NULL: there is none. */
+const struct scx_variable *scx_constant(const char *name, size_t n);
+/* Does the constant @v have room for @value, negative ones included? */
+bool scx_fits(const struct scx_variable *v, u64 value);
+/* Ends the walks that a call has left open (kfunc.c). */
+void scx_end_walks(struct scx_frame *frame);
 
-/* Memory for the maps of the program (map.c); what a task has in them ends with it. */
-void scx_maps_open(void);
+/*
+ * Memory for the maps of the program (map.c). NULL, or the name of the map for which there is no
+ * memory or no such type. Task storage ends with the task.
+ */
+const char *scx_maps_open(void);
+void scx_maps_close(void);
 void scx_forget_task(const struct task_struct *p);
+
+/* --- the host ------------------------------------------------------------- */
+
+/* Calls the program's function @fn with up to three arguments. 0 if it did not return. */
+u64 scx_call(struct ext_call *call, void *fn, u64 a, u64 b, u64 c);
+/* The innermost call on this CPU. */
+struct scx_frame *scx_frame(void);
+/*
+ * Does the program own the @n bytes at @p, which it has given for reading or, with @write, for
+ * writing? If not, the call of the program does not go on.
+ */
+void scx_need(const void *p, size_t n, bool write);
+u32 scx_nr_cpus(void);
+u32 scx_this_cpu(void);
+u64 scx_clock(void);
+u32 scx_random(void);
+const struct cpumask *scx_possible(void);
+const struct cpumask *scx_online(void);
+/* Zeroed memory, or NULL. scx_alloc_large() is for loading. */
+void *scx_alloc(size_t size);
+void *scx_alloc_large(size_t size);
+void scx_free(void *p);
+void scx_free_large(void *p);
+/* Is there room in scx.task for @pid? */
+bool scx_has_room(u32 pid);
+/* Text of the program, with arguments of its own, in @text. */
+void scx_print(char *text, size_t size, const char *format, va_list args);

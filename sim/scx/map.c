@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Maps of a program: arrays, one for each CPU too, hashes, queues and stacks, storage of tasks, and
- * arrays of maps. Values stay where they are for as long as their key is there.
+ * arrays of maps. Values stay where they are for as long as their key is there. An entry that is
+ * deleted becomes that of another key: the program may have pointers to it, on any CPU.
+ *
+ * Lock: of a hash, queue or stack the map's. Values are the program's, and nothing guards them.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "lib/errno.h"
-#include "sim/engine/util.h"
+#include "lib/string.h"
 #include "sim/scx/binding.h"
 #include "sim/scx/include/scx/functions.h"
 
@@ -21,10 +21,11 @@ struct entry {
 
 struct map {
 	const struct scx_map *desc;
-	u8 *memory;    /* of arrays and queues */
+	u8 *memory; /* of arrays and queues */
+	struct host_lock lock;
 	u32 first, nr; /* of queues and stacks; nr of hashes */
 	u32 step;      /* from a value to the next: a multiple of 8 */
-	struct entry **bucket;
+	struct entry **bucket, *unused;
 };
 
 static struct map maps[MAPS_MAX];
@@ -35,22 +36,36 @@ static bool is_hash(u32 type)
 	       type == BPF_MAP_TYPE_TASK_STORAGE;
 }
 
-static void open_map(struct map *m)
+static bool is_queue(u32 type)
+{
+	return type == BPF_MAP_TYPE_QUEUE || type == BPF_MAP_TYPE_STACK;
+}
+
+static bool is_array(u32 type)
+{
+	return type == BPF_MAP_TYPE_ARRAY || type == BPF_MAP_TYPE_PERCPU_ARRAY ||
+	       type == BPF_MAP_TYPE_ARRAY_OF_MAPS;
+}
+
+/* Opens @m as its description says. False: there is no such type, or no memory. */
+static bool open_map(struct map *m)
 {
 	const struct scx_map *d = m->desc;
-	size_t values = d->max_entries;
+	u64 values = d->max_entries;
 
 	m->step = (d->value_size + 7) & ~7u;
+	m->lock.rank = HOST_RANK_LEAF;
+	if (is_hash(d->type)) {
+		m->bucket = scx_alloc_large(BUCKETS * sizeof(*m->bucket));
+		return m->bucket;
+	}
+	if (!is_queue(d->type) && !is_array(d->type))
+		return false;
 	if (d->type == BPF_MAP_TYPE_PERCPU_ARRAY)
-		values *= scx.sim->config.nr_cpus;
-	else if (is_hash(d->type))
-		m->bucket = allocate(BUCKETS, sizeof(*m->bucket));
-	else if (d->type != BPF_MAP_TYPE_ARRAY && d->type != BPF_MAP_TYPE_QUEUE &&
-		 d->type != BPF_MAP_TYPE_STACK && d->type != BPF_MAP_TYPE_ARRAY_OF_MAPS)
-		usage_error("%s: the map %s is of a type that is not there yet (%u)",
-			    scx.program->source, d->name, d->type);
-	if (!m->bucket && m->step)
-		m->memory = allocate(values, m->step);
+		values *= scx_nr_cpus();
+	if (!d->values && values && m->step)
+		m->memory = scx_alloc_large(values * m->step);
+	return d->values || !values || !m->step || m->memory;
 }
 
 /* The place of the map at @address, or where it would be. */
@@ -63,25 +78,61 @@ static struct map *place_of(const void *address)
 	return &maps[i % MAPS_MAX];
 }
 
-void scx_maps_open(void)
+const char *scx_maps_open(void)
 {
 	u32 nr = 0;
 
 	for (const struct scx_map *d = scx.program->maps; d->name; d++) {
-		if (++nr == MAPS_MAX)
-			usage_error("%s: more than %u maps", scx.program->source, MAPS_MAX - 1);
-		place_of(d->map)->desc = d;
-		open_map(place_of(d->map));
+		struct map *m = place_of(d->map);
+
+		if (++nr == MAPS_MAX || m->desc)
+			return d->name;
+		m->desc = d;
+		if (!open_map(m))
+			return d->name;
+	}
+	return NULL;
+}
+
+static void free_entries(struct entry *e)
+{
+	while (e) {
+		struct entry *next = e->next;
+
+		scx_free(e);
+		e = next;
 	}
 }
 
+void scx_maps_close(void)
+{
+	for (u32 i = 0; i < MAPS_MAX; i++) {
+		struct map *m = &maps[i];
+
+		for (u32 n = 0; m->bucket && n < BUCKETS; n++)
+			free_entries(m->bucket[n]);
+		free_entries(m->unused);
+		scx_free_large(m->bucket);
+		scx_free_large(m->memory);
+		*m = (struct map){ 0 };
+	}
+}
+
+/* The map that the program means; NULL and a fault if it is none. */
 static struct map *map_of(void *address)
 {
 	struct map *m = place_of(address);
 
-	if (!m->desc)
-		usage_error("%s: a map without SEC(\".maps\")", scx.program->source);
-	return m;
+	if (m->desc)
+		return m;
+	ext_report(scx_frame()->call, EXT_EXIT_ERROR, 0,
+		   "a map that is none, or was not declared with SEC(\".maps\")");
+	return NULL;
+}
+
+static bool is_type(struct map *m, bool (*is)(u32 type))
+{
+	return m && is(m->desc->type);
 }
 
 /* --- hashes --------------------------------------------------------------- */
@@ -105,29 +156,52 @@ static struct entry **find(struct map *m, const void *key)
 	return e;
 }
 
-/* The new entry at @at, whose value is @value, or zero. */
+/* The new entry at @at, whose value is @value, or zero. NULL: no memory. @m is locked. */
 static struct entry *add(struct map *m, struct entry **at, const void *key, const void *value)
 {
-	struct entry *e =
-		allocate(1, sizeof(*e) + ((m->desc->key_size + 7) & ~7u) + m->desc->value_size);
+	struct entry *e = m->unused;
 
+	if (e)
+		m->unused = e->next;
+	else
+		e = scx_alloc(sizeof(*e) + ((m->desc->key_size + 7) & ~7u) + m->desc->value_size);
+	if (!e)
+		return NULL;
+	e->next = NULL;
 	memcpy(e->data, key, m->desc->key_size);
 	if (value)
 		memcpy(value_of(m, e), value, m->desc->value_size);
+	else
+		memset(value_of(m, e), 0, m->desc->value_size);
 	m->nr++;
 	return *at = e;
 }
 
 static long delete (struct map *m, const void *key)
 {
-	struct entry **at = find(m, key), *e = *at;
+	struct entry **at, *e;
 
-	if (!e)
-		return -ENOENT;
-	*at = e->next;
-	free(e);
-	m->nr--;
-	return 0;
+	host_lock(&m->lock);
+	at = find(m, key);
+	e = *at;
+	if (e) {
+		*at = e->next;
+		e->next = m->unused;
+		m->unused = e;
+		m->nr--;
+	}
+	host_unlock(&m->lock);
+	return e ? 0 : -ENOENT;
+}
+
+static void *find_value(struct map *m, const void *key)
+{
+	struct entry *e;
+
+	host_lock(&m->lock);
+	e = *find(m, key);
+	host_unlock(&m->lock);
+	return e ? value_of(m, e) : NULL;
 }
 
 /* --- what programs call --------------------------------------------------- */
@@ -135,9 +209,12 @@ static long delete (struct map *m, const void *key)
 void *bpf_map_lookup_percpu_elem(void *map, const void *key, u32 cpu)
 {
 	struct map *m = map_of(map);
-	u32 index = *(const u32 *)key;
+	u32 index;
 
-	if (cpu >= scx.sim->config.nr_cpus || index >= m->desc->max_entries)
+	scx_need(key, sizeof(index), false);
+	index = *(const u32 *)key;
+	if (!m || m->desc->type != BPF_MAP_TYPE_PERCPU_ARRAY || cpu >= scx_nr_cpus() ||
+	    index >= m->desc->max_entries)
 		return NULL;
 	return m->memory + (size_t)m->step * (cpu * m->desc->max_entries + index);
 }
@@ -147,37 +224,57 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 	struct map *m = map_of(map);
 	u32 index;
 
-	if (m->bucket) {
-		struct entry *e = *find(m, key);
-
-		return e ? value_of(m, e) : NULL;
+	if (is_type(m, is_hash)) {
+		scx_need(key, m->desc->key_size, false);
+		return find_value(m, key);
 	}
+	scx_need(key, sizeof(index), false);
 	index = *(const u32 *)key;
-	if (index >= m->desc->max_entries)
+	if (!is_type(m, is_array) || index >= m->desc->max_entries)
 		return NULL;
 	if (m->desc->type == BPF_MAP_TYPE_PERCPU_ARRAY)
-		return bpf_map_lookup_percpu_elem(map, key, scx.sim->this_cpu);
+		return bpf_map_lookup_percpu_elem(map, key, scx_this_cpu());
 	if (m->desc->values)
 		return m->desc->values[index];
 	return m->memory + (size_t)m->step * index;
 }
 
+/* -EEXIST, -ENOENT and -E2BIG are as @flags and the room of @m say. */
+static long update_hash(struct map *m, const void *key, const void *value, u64 flags)
+{
+	struct entry **at;
+	long err = 0;
+
+	host_lock(&m->lock);
+	at = find(m, key);
+	if (*at && flags == 1)
+		err = -EEXIST;
+	else if (*at)
+		memcpy(value_of(m, *at), value, m->desc->value_size);
+	else if (flags == 2)
+		err = -ENOENT;
+	else if ((m->desc->max_entries && m->nr >= m->desc->max_entries) || !add(m, at, key, value))
+		err = -E2BIG;
+	host_unlock(&m->lock);
+	return err;
+}
+
 long bpf_map_update_elem(void *map, const void *key, const void *value, u64 flags)
 {
 	struct map *m = map_of(map);
-	void *there = bpf_map_lookup_elem(map, key);
+	void *there;
 
-	if (there && flags == 1)
-		return -EEXIST;
-	if (there) {
-		memcpy(there, value, m->desc->value_size);
-		return 0;
+	if (!m || m->desc->values)
+		return -EINVAL;
+	scx_need(value, m->desc->value_size, false);
+	if (is_hash(m->desc->type)) {
+		scx_need(key, m->desc->key_size, false);
+		return update_hash(m, key, value, flags);
 	}
-	if (!m->bucket || flags == 2)
-		return m->bucket ? -ENOENT : -E2BIG;
-	if (m->desc->max_entries && m->nr >= m->desc->max_entries)
-		return -E2BIG;
-	add(m, find(m, key), key, value);
+	there = bpf_map_lookup_elem(map, key);
+	if (!there || flags == 1)
+		return there ? -EEXIST : -E2BIG;
+	memcpy(there, value, m->desc->value_size);
 	return 0;
 }
 
@@ -185,63 +282,99 @@ long bpf_map_delete_elem(void *map, const void *key)
 {
 	struct map *m = map_of(map);
 
-	return m->bucket ? delete (m, key) : -EINVAL;
+	if (!is_type(m, is_hash))
+		return -EINVAL;
+	scx_need(key, m->desc->key_size, false);
+	return delete (m, key);
+}
+
+static u8 *queue_slot(struct map *m, u32 at)
+{
+	return m->memory + (size_t)m->step * (at % m->desc->max_entries);
 }
 
 long bpf_map_push_elem(void *map, const void *value, u64 flags)
 {
 	struct map *m = map_of(map);
-	u32 size = m->desc->max_entries;
+	u32 size = m ? m->desc->max_entries : 0;
+	bool full;
 
-	if (m->nr == size && flags != 2)
-		return -E2BIG;
-	if (m->nr == size) {
+	if (!is_type(m, is_queue) || !size)
+		return -EINVAL;
+	scx_need(value, m->desc->value_size, false);
+	host_lock(&m->lock);
+	full = m->nr == size;
+	if (full && flags == 2) {
 		m->first = (m->first + 1) % size;
 		m->nr--;
 	}
-	memcpy(m->memory + (size_t)m->step * ((m->first + m->nr++) % size), value,
-	       m->desc->value_size);
-	return 0;
+	if (m->nr < size)
+		memcpy(queue_slot(m, m->first + m->nr++), value, m->desc->value_size);
+	host_unlock(&m->lock);
+	return full && flags != 2 ? -E2BIG : 0;
+}
+
+/* The next value of @map, into @value; it stays there unless @pop. */
+static long take_value(void *map, void *value, bool pop)
+{
+	struct map *m = map_of(map);
+	bool is_stack = m && m->desc->type == BPF_MAP_TYPE_STACK;
+	u32 nr;
+
+	if (!is_type(m, is_queue))
+		return -EINVAL;
+	scx_need(value, m->desc->value_size, true);
+	host_lock(&m->lock);
+	nr = m->nr;
+	if (nr)
+		memcpy(value, queue_slot(m, is_stack ? m->first + nr - 1 : m->first),
+		       m->desc->value_size);
+	if (nr && pop) {
+		m->nr--;
+		if (!is_stack)
+			m->first = (m->first + 1) % m->desc->max_entries;
+	}
+	host_unlock(&m->lock);
+	return nr ? 0 : -ENOENT;
 }
 
 long bpf_map_peek_elem(void *map, void *value)
 {
-	struct map *m = map_of(map);
-	u32 at = m->desc->type == BPF_MAP_TYPE_STACK ? m->first + m->nr - 1 : m->first;
-
-	if (!m->nr)
-		return -ENOENT;
-	memcpy(value, m->memory + (size_t)m->step * (at % m->desc->max_entries),
-	       m->desc->value_size);
-	return 0;
+	return take_value(map, value, false);
 }
 
 long bpf_map_pop_elem(void *map, void *value)
 {
-	struct map *m = map_of(map);
-	long err = bpf_map_peek_elem(map, value);
-
-	if (err)
-		return err;
-	if (m->desc->type != BPF_MAP_TYPE_STACK)
-		m->first = (m->first + 1) % m->desc->max_entries;
-	m->nr--;
-	return 0;
+	return take_value(map, value, true);
 }
 
 void *bpf_task_storage_get(void *map, struct task_struct *p, void *value, u64 flags)
 {
 	struct map *m = map_of(map);
-	struct entry **at = find(m, &p->pid);
+	struct entry **at, *e;
 
-	if (!*at && !(flags & 1))
+	if (!is_type(m, is_hash))
 		return NULL;
-	return value_of(m, *at ?: add(m, at, &p->pid, value));
+	scx_need(p, sizeof(*p), false);
+	if (value)
+		scx_need(value, m->desc->value_size, false);
+	host_lock(&m->lock);
+	at = find(m, &p->pid);
+	e = *at;
+	if (!e && (flags & 1))
+		e = add(m, at, &p->pid, value);
+	host_unlock(&m->lock);
+	return e ? value_of(m, e) : NULL;
 }
 
 long bpf_task_storage_delete(void *map, struct task_struct *p)
 {
-	return delete (map_of(map), &p->pid);
+	struct map *m = map_of(map);
+
+	if (!is_type(m, is_hash))
+		return -EINVAL;
+	scx_need(p, sizeof(*p), false);
+	return delete (m, &p->pid);
 }
 
 void scx_forget_task(const struct task_struct *p)

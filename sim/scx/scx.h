@@ -14,5 +14,7 @@
 void scx_open(const char *spec);
 /* The name of the program that was opened, or NULL. */
 const char *scx_name(void);
+/* The machine that the program runs on. */
+struct sim *scx_sim(void);
 /* Loads the program on the new machine @sim, which has no tasks yet; it stays to the end. */
 void scx_load(struct sim *sim);

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The operations of a program as the class calls them, and tasks as the program sees them. */
+#include "lib/list.h"
+#include "lib/string.h"
+#include "sim/scx/binding.h"
+
+struct scx scx;
+
+_Static_assert(offsetof(struct sched_ext_entity, slice) == offsetof(struct ext_seen, slice) &&
+		       offsetof(struct sched_ext_entity, dsq_vtime) ==
+			       offsetof(struct ext_seen, vtime) &&
+		       offsetof(struct sched_ext_entity, weight) ==
+			       offsetof(struct ext_seen, weight),
+	       "the class and the program share these");
+
+/* --- tasks ---------------------------------------------------------------- */
+
+/* A task's view, which lasts for as long as the program has the task. */
+struct seen {
+	struct task_struct p;
+	struct task *t;
+};
+
+static struct task_struct *seen_of(const struct task *t)
+{
+	return t->pid > 0 && (u32)t->pid < scx.nr_tasks ? READ_ONCE(scx.task[t->pid]) : NULL;
+}
+
+struct task_struct *scx_see(struct task *t)
+{
+	struct task_struct *p = t ? seen_of(t) : NULL;
+
+	if (!p)
+		return &scx.idle;
+	p->se.sum_exec_runtime = t->fair.sum_exec;
+	p->thread_info.cpu = (u32)t->cpu;
+	p->recent_used_cpu = p->wake_cpu = (int)t->cpu;
+	p->prio = p->normal_prio = t->prio;
+	p->static_prio = t->static_prio;
+	p->policy = (u32)t->policy;
+	p->__state = t->state;
+	p->nr_cpus_allowed = (int)t->nr_allowed;
+	p->nvcsw = t->nr_voluntary;
+	p->nivcsw = t->nr_involuntary;
+	return p;
+}
+
+struct task *scx_task(const struct task_struct *p)
+{
+	u32 pid;
+
+	if (!p || p == &scx.idle)
+		return NULL;
+	scx_need(p, sizeof(*p), false);
+	pid = (u32)READ_ONCE(p->pid);
+	if (pid >= scx.nr_tasks || READ_ONCE(scx.task[pid]) != p)
+		return NULL;
+	return container_of(p, struct seen, p)->t;
+}
+
+/* For a task without memory, until the scheduler that has it is thrown out. */
+static struct seen nobody;
+
+static struct ext_seen *attach(struct ext_call *c, struct task *t)
+{
+	u32 pid = (u32)t->pid;
+	struct seen *seen = scx_has_room(pid) ? scx_alloc(sizeof(*seen)) : NULL;
+
+	if (!seen) {
+		ext_report(c, EXT_EXIT_ERROR, 0, "no memory for a task");
+		return (struct ext_seen *)&nobody.p.scx;
+	}
+	seen->t = t;
+	seen->p.pid = seen->p.tgid = t->pid;
+	memcpy(seen->p.comm, t->comm, sizeof(seen->p.comm));
+	seen->p.flags = t->kthread ? PF_KTHREAD : 0;
+	seen->p.cpus_ptr = &t->allowed;
+	seen->p.real_parent = seen->p.group_leader = &seen->p;
+	seen->p.start_time = scx_clock();
+	WRITE_ONCE(scx.task[pid], &seen->p);
+	return (struct ext_seen *)&seen->p.scx;
+}
+
+static void detach(struct ext_call *c, struct task *t)
+{
+	struct task_struct *p = seen_of(t);
+
+	(void)c;
+	if (!p)
+		return;
+	scx_forget_task(p);
+	WRITE_ONCE(scx.task[t->pid], NULL);
+	scx_free(container_of(p, struct seen, p));
+}
+
+/* --- operations ----------------------------------------------------------- */
+
+#define OPS			  (scx.program->ops)
+#define RUN(c, op, ...)		  RUN_(c, op, __VA_ARGS__, 0, 0)
+#define RUN_(c, op, x, y, z, ...) scx_call(c, (void *)OPS->op, (u64)(x), (u64)(y), (u64)(z))
+
+static s32 op_select_cpu(struct ext_call *c, struct task *t, s32 prev, u64 flags)
+{
+	return (s32)RUN(c, select_cpu, scx_see(t), prev, flags);
+}
+
+static void op_enqueue(struct ext_call *c, struct task *t, u64 flags)
+{
+	RUN(c, enqueue, scx_see(t), flags);
+}
+
+static void op_dequeue(struct ext_call *c, struct task *t, u64 flags)
+{
+	RUN(c, dequeue, scx_see(t), flags);
+}
+
+static void op_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
+{
+	RUN(c, dispatch, cpu, prev ? scx_see(prev) : NULL);
+}
+
+static void op_tick(struct ext_call *c, struct task *t)
+{
+	RUN(c, tick, scx_see(t));
+}
+
+static void op_runnable(struct ext_call *c, struct task *t, u64 flags)
+{
+	RUN(c, runnable, scx_see(t), flags);
+}
+
+static void op_running(struct ext_call *c, struct task *t)
+{
+	RUN(c, running, scx_see(t));
+}
+
+static void op_stopping(struct ext_call *c, struct task *t, bool runnable)
+{
+	RUN(c, stopping, scx_see(t), runnable);
+}
+
+static void op_quiescent(struct ext_call *c, struct task *t, u64 flags)
+{
+	RUN(c, quiescent, scx_see(t), flags);
+}
+
+static void op_yield(struct ext_call *c, struct task *t)
+{
+	RUN(c, yield, scx_see(t), NULL);
+}
+
+static void op_set_weight(struct ext_call *c, struct task *t, u32 weight)
+{
+	RUN(c, set_weight, scx_see(t), weight);
+}
+
+static void op_set_cpumask(struct ext_call *c, struct task *t, const struct cpumask *mask)
+{
+	RUN(c, set_cpumask, scx_see(t), mask);
+}
+
+static void op_update_idle(struct ext_call *c, s32 cpu, bool idle)
+{
+	RUN(c, update_idle, cpu, idle);
+}
+
+static void op_cpu_acquire(struct ext_call *c, s32 cpu)
+{
+	struct scx_cpu_acquire_args args = { 0 };
+
+	RUN(c, cpu_acquire, cpu, &args);
+}
+
+static void op_cpu_release(struct ext_call *c, s32 cpu)
+{
+	struct scx_cpu_release_args args = { .task = &scx.idle };
+
+	RUN(c, cpu_release, cpu, &args);
+}
+
+static void op_cpu_online(struct ext_call *c, s32 cpu)
+{
+	RUN(c, cpu_online, cpu);
+}
+
+static void op_cpu_offline(struct ext_call *c, s32 cpu)
+{
+	RUN(c, cpu_offline, cpu);
+}
+
+static s32 op_init_task(struct ext_call *c, struct task *t, bool fork)
+{
+	struct scx_init_task_args args = { .fork = fork };
+
+	return (s32)RUN(c, init_task, scx_see(t), &args);
+}
+
+static void op_exit_task(struct ext_call *c, struct task *t)
+{
+	struct scx_exit_task_args args = { 0 };
+
+	RUN(c, exit_task, scx_see(t), &args);
+}
+
+static void op_enable(struct ext_call *c, struct task *t)
+{
+	RUN(c, enable, scx_see(t));
+}
+
+static void op_disable(struct ext_call *c, struct task *t)
+{
+	RUN(c, disable, scx_see(t));
+}
+
+static s32 op_init(struct ext_call *c)
+{
+	return (s32)RUN(c, init, 0);
+}
+
+static void op_exit(struct ext_call *c, const struct ext_exit *end)
+{
+	char dump[] = "";
+	struct scx_exit_info info = { (int)end->kind, end->code, end->reason, end->message, dump };
+
+	RUN(c, exit, &info);
+}
+
+struct ext_ops scx_operations(void)
+{
+	struct ext_ops ops = {
+		.name = OPS->name,
+		.flags = OPS->flags,
+		.dispatch_max_batch = OPS->dispatch_max_batch,
+		.timeout_ms = OPS->timeout_ms,
+		.attach = attach,
+		.detach = detach,
+	};
+
+#define TAKE(op) ops.op = OPS->op ? op_##op : NULL
+	TAKE(select_cpu), TAKE(enqueue), TAKE(dequeue), TAKE(dispatch), TAKE(tick);
+	TAKE(runnable), TAKE(running), TAKE(stopping), TAKE(quiescent), TAKE(yield);
+	TAKE(set_weight), TAKE(set_cpumask), TAKE(update_idle), TAKE(cpu_acquire);
+	TAKE(cpu_release), TAKE(cpu_online), TAKE(cpu_offline), TAKE(init_task);
+	TAKE(exit_task), TAKE(enable), TAKE(disable), TAKE(init), TAKE(exit);
+#undef TAKE
+	return ops;
+}
+
+/* --- what a program asks for ---------------------------------------------- */
+
+const char *scx_lacks(void)
+{
+	if (OPS->cgroup_init || OPS->cgroup_exit || OPS->cgroup_prep_move || OPS->cgroup_move ||
+	    OPS->cgroup_cancel_move || OPS->cgroup_set_weight || OPS->cgroup_set_bandwidth)
+		return "operations for cgroups";
+	if (OPS->flags & 0x8)
+		return "SCX_OPS_SWITCH_PARTIAL";
+	if (OPS->flags & 0x40)
+		return "SCX_OPS_BUILTIN_IDLE_PER_NODE";
+	return NULL;
+}
+
+const struct scx_variable *scx_constant(const char *name, size_t n)
+{
+	const struct scx_variable *v = scx.program->constants;
+
+	while (v->name && (strlen(v->name) != n || strncmp(v->name, name, n)))
+		v++;
+	return v->name ? v : NULL;
+}
+
+bool scx_fits(const struct scx_variable *v, u64 value)
+{
+	return v->size == 8 || (v->size < 8 && (!(value >> 8 * v->size) || !(~value >> 31)));
+}
