@@ -54,7 +54,7 @@ $(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)rm -rf $(INC) && mkdir -p $(INC)
 	$(Q)$(call inc_links,$(INC)/lib,lib)
 	$(Q)$(call inc_links,$(INC)/sched,lib sched)
-	$(Q)$(call inc_links,$(INC)/kernel,lib kernel $(SCHED_PUBLIC))
+	$(Q)$(call inc_links,$(INC)/kernel,lib kernel sim/scx $(SCHED_PUBLIC))
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/kernel/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/kernel/machine_inline.h
 	$(Q)$(call inc_links,$(INC)/arch,lib arch $(SCHED_PUBLIC) \
@@ -125,7 +125,9 @@ DEPS = -MMD -MP
 # --- kernel -------------------------------------------------------------------------
 LIB_C := $(wildcard lib/*.c)
 SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c) $(POLICIES)
-KERNEL_C := $(filter-out $(OTHER_C),$(wildcard kernel/*/*.c tests/kernel/*.c))
+# What simulator and kernel share as hosts of programs written for sched_ext.
+SCX_C := sim/scx/op.c sim/scx/kfunc.c sim/scx/map.c
+KERNEL_C := $(filter-out $(OTHER_C),$(wildcard kernel/*/*.c tests/kernel/*.c)) $(SCX_C)
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)
 KOBJ = $(patsubst %,$(B)/kernel/%.o,$(1))
@@ -137,6 +139,7 @@ LAYER_examples := sched
 LAYER_labs := sched
 LAYER_kernel := kernel
 LAYER_tests := kernel
+LAYER_sim := kernel
 LAYER_arch := arch
 layer_of = $(LAYER_$(firstword $(subst /, ,$(1))))
 
@@ -157,6 +160,12 @@ $(B)/font/font.inc: kernel/tty/font.hex
 	$(Q)mkdir -p $(@D) && sed -E '/^#/d; s/[0-9A-F]{2}/0x&,/g; s/^0x(..),0x(..),:(.*)$$/{ 0x\1\2, { \3 } },/' $< >$@
 $(call KOBJ,kernel/tty/font.c): $(B)/font/font.inc
 $(call KOBJ,kernel/tty/font.c): KFLAGS += -I$(B)/font
+
+# The functions that programs written for sched_ext may call, as EXPORT(name).
+$(B)/scx/exports/scx_exports.inc: sim/scx/include/scx/functions.h
+	$(Q)mkdir -p $(@D) && sed -nE 's/^[a-z].*[ *]((scx|bpf)_[a-z0-9_]+)\(.*/EXPORT(\1)/p' $< >$@
+$(call KOBJ,kernel/scx/object.c): $(B)/scx/exports/scx_exports.inc
+$(call KOBJ,kernel/scx/object.c): KFLAGS += -I$(B)/scx/exports
 
 $(B)/kernel/%.c.o: %.c $(INC)/.made
 	@mkdir -p $(@D)

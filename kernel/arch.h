@@ -271,6 +271,19 @@ long arch_strncpy_from_user(char *dst, const char *src, size_t n);
 int arch_user_load_u32(const u32 *uaddr, u32 *value);
 int arch_user_cmpxchg_u32(u32 *uaddr, u32 *old, u32 new_value);
 
+/* --- code that is not trusted (kernel/scx/) -------------------------------------- */
+
+/* A call that can be left from the middle of what it calls. */
+struct arch_guard {
+	u64 sp;
+};
+/*
+ * Call @fn with @args. True and *@result, or false: the call was left, by arch_guard_leave() on
+ * this CPU or because of a fault (kernel_fault_guard()). Interrupts off.
+ */
+bool arch_guarded_call(struct arch_guard *g, void *fn, const u64 args[3], u64 *result);
+__noreturn void arch_guard_leave(struct arch_guard *g);
+
 /* --- the end ------------------------------------------------------------------- */
 
 /* Leave QEMU by isa-debug-exit, as host exit codes 33 and 35; power off where it is missing. */
@@ -338,6 +351,11 @@ bool kernel_page_fault(u64 addr, bool write, bool exec, bool user);
 void kernel_user_fault(struct user_regs *regs, int sig, int code, u64 addr);
 /* An answer to arch_cpu_backtrace(), at any instruction: print what the CPU does. */
 void kernel_nmi_backtrace(const struct user_regs *regs);
+/*
+ * A fault in kernel mode with no fixup: the guarded call of this CPU that ends with it, or NULL. It
+ * came at @ip, and touched @addr.
+ */
+struct arch_guard *kernel_fault_guard(const char *what, u64 ip, u64 addr);
 /* A fault in kernel mode with no fixup: @regs are the kernel's there, @addr what it touched. */
 __noreturn void kernel_oops(const char *what, const struct user_regs *regs, u64 addr);
 

@@ -52,13 +52,19 @@ plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=min
 SCX := $(basename $(basename $(notdir $(SRC))))
 SCX_CFLAGS := -std=gnu11 -O2 -g -fPIC -fno-strict-aliasing -ffreestanding -fno-builtin-printf -Isim/scx/include \
 	-Wall -Wno-unused -Wno-attributes -Wno-discarded-qualifiers -Werror=implicit-function-declaration
-scx: $(B)/schedsim ## a program of sched_ext for schedsim --scx: SRC=main.bpf.c makes build/scx/main.so
+# The same program as an object for the kernel (kernel/scx/object.c): it calls the kernel in each block of its code, and
+# its functions need little of the stack. (BPF allows 512 bytes.)
+SCX_KERNEL := -g0 -fPIE -fvisibility=hidden -mno-red-zone -mgeneral-regs-only -fcf-protection=none \
+	-fno-stack-protector -fno-asynchronous-unwind-tables -fno-optimize-sibling-calls -fsanitize-coverage=trace-pc \
+	-Werror=frame-larger-than=2048
+scx: $(B)/schedsim ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so for schedsim, main.o for the kernel
 	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named'; exit 2; }
 	$(Q)mkdir -p $(B)/scx
 	@echo "  SCX     $(B)/scx/$(SCX).so"
 	$(Q)out=$(B)/scx/$(SCX); $(CC) $(SCX_CFLAGS) -E -o $$out.i $(SRC) && \
 	$(PYTHON) tools/scripts/scx_maps.py $(abspath $(SRC)) <$$out.i >$$out.c && \
-	$(CC) $(SCX_CFLAGS) -shared -I$(dir $(SRC)) -o $$out.so.$$$$ $$out.c && mv $$out.so.$$$$ $$out.so
+	$(CC) $(SCX_CFLAGS) -shared -I$(dir $(SRC)) -o $$out.so.$$$$ $$out.c && mv $$out.so.$$$$ $$out.so && \
+	$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$(dir $(SRC)) -c -o $$out.o.$$$$ $$out.c && mv $$out.o.$$$$ $$out.o
 
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c
 	$(Q)test -f "$(SRC)" || { echo 'make traits SRC=FILE.c: a file is to be named'; exit 2; }

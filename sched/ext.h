@@ -143,6 +143,8 @@ bool sched_ext_ended(const struct sched *s);
 void sched_ext_bypass(struct sched *s);
 void sched_ext_leave(struct sched *s);
 const struct ext_exit *sched_ext_unload(struct sched *s);
+/* Is no runnable task the scheduler's any more? A task that is about to end may be the last. */
+bool sched_ext_is_empty(struct sched *s);
 /* The same record in memory that sched_ext_load() refused: why. */
 const struct ext_exit *sched_ext_refusal(const void *mem);
 /* The name of the loaded scheduler, or NULL. */

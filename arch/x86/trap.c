@@ -195,14 +195,27 @@ bool arch_regs_are_user(const struct user_regs *regs)
 	return regs->cs & 3;
 }
 
+/* The kernel goes on after a guarded call, if the fault came in one. */
+static void leave_guard(const char *what, struct user_regs *regs, u64 addr)
+{
+	struct arch_guard *guard = kernel_fault_guard(what, regs->ip, addr);
+
+	if (!guard)
+		kernel_oops(what, regs, addr);
+	regs->ip = (u64)arch_guard_leave;
+	regs->di = (u64)guard;
+}
+
 static void kernel_exception(struct user_regs *regs)
 {
 	u64 addr = read_cr2();
 	u64 fixup = extable_fixup(regs->ip);
 	const char *what = exceptions[regs->vector].name;
 
-	if (regs->vector != VECTOR_PAGE_FAULT || !fixup)
-		kernel_oops(what ? what : "reserved exception", regs, addr);
+	if (regs->vector != VECTOR_PAGE_FAULT || !fixup) {
+		leave_guard(what ? what : "reserved exception", regs, addr);
+		return;
+	}
 	if (addr < USER_END && regs->flags & FLAGS_IF) {
 		arch_irq_enable();
 		if (kernel_page_fault(addr, regs->orig_ax & PF_WRITE, false, false))

@@ -8,6 +8,7 @@
 
 #include "kernel/pseudo/engine.h"
 #include "kernel/kernel.h"
+#include "kernel/scx/scx.h"
 #include "kernel/task/preempt.h"
 #include "kernel/time/speed.h"
 #include "kernel/time/time.h"
@@ -101,10 +102,9 @@ static size_t show_qos_params(void *arg, char *buf, size_t size)
 	char value[32];
 
 	(void)arg;
-	for_each_tunable(info)
-		if (is_in_qos_params(info) &&
-		    show_tunable((void *)info->name, value, sizeof(value)))
-			text_add(&t, "%25s %s", info->name, value);
+	for_each_tunable(info) if (is_in_qos_params(info) &&
+				   show_tunable((void *)info->name, value, sizeof(value)))
+		text_add(&t, "%25s %s", info->name, value);
 	return t.len;
 }
 
@@ -116,12 +116,12 @@ static long store_qos_params(void *arg, const char *text, size_t len)
 	long done;
 
 	(void)arg;
-	for_each_tunable(info)
-		if (is_in_qos_params(info) && strlen(info->name) == name &&
-		    !memcmp(info->name, text, name)) {
-			done = store_tunable((void *)info->name, space + 1, len - name - 1);
-			return done < 0 ? done : (long)len;
-		}
+	for_each_tunable(info) if (is_in_qos_params(info) && strlen(info->name) == name &&
+				   !memcmp(info->name, text, name))
+	{
+		done = store_tunable((void *)info->name, space + 1, len - name - 1);
+		return done < 0 ? done : (long)len;
+	}
 	return -EINVAL;
 }
 
@@ -177,25 +177,51 @@ static struct mutex swap_lock = MUTEX_INIT(swap_lock);
 static size_t show_fair_class(void *arg, char *buf, size_t size)
 {
 	const char *name, *now = sched_fair_current(machine);
+	char loaded[64];
 	struct text t = text_of(buf, size);
 
 	(void)arg;
 	for (unsigned i = 0; (name = sched_fair_name(i)); i++)
 		text_add(&t, !strcmp(name, now) ? "%s[%s]" : "%s%s", i ? " " : "", name);
+	if (scx_name(loaded, sizeof(loaded)))
+		text_add(&t, " [scx:%s]", loaded);
 	text_add(&t, "\n");
 	return t.len;
+}
+
+/* scx:FILE[,NAME=VALUE...]: a program for sched_ext takes the place of the fair policies. */
+static long store_program(const char *text, size_t len)
+{
+	char spec[SCX_PATH_MAX];
+	size_t n = pseudo_trim(text, len);
+
+	if (!capable(CAP_SYS_ADMIN))
+		return -EPERM;
+	if (n >= sizeof(spec))
+		return -ENAMETOOLONG;
+	memcpy(spec, text, n);
+	spec[n] = 0;
+	return scx_load(spec);
 }
 
 static long store_fair_class(void *arg, const char *text, size_t len)
 {
 	char name[PSEUDO_WORD_SIZE];
-	int err = pseudo_word(name, text, len);
+	int err;
 
 	(void)arg;
+	if (len > 4 && !strncmp(text, "scx:", 4)) {
+		long stored = store_program(text + 4, len - 4);
+
+		return stored < 0 ? stored : (long)len;
+	}
+	err = pseudo_word(name, text, len);
 	if (err)
 		return err;
 	mutex_lock(&swap_lock);
 	with_irqs_off(err = sched_fair_swap(machine, name, arch_cpu_id()));
+	if (!err)
+		scx_unload();
 	mutex_unlock(&swap_lock);
 	return err < 0 ? err : (long)len;
 }
@@ -371,7 +397,8 @@ static int schedfs_init(void)
 	const struct sched_tunable_info *info;
 	int err = 0;
 
-	for_each_tunable(info) {
+	for_each_tunable(info)
+	{
 		if (is_of_frequencies(info))
 			err = speed_table() ? add_freq_tunable(info) : 0;
 		else if (!is_in_qos_params(info))

@@ -242,6 +242,13 @@ static int change(unsigned cpu, bool online)
 	return order.err;
 }
 
+static u64 nr_changes; /* written with the lock of cpu_set_online() held */
+
+u64 cpu_nr_changes(void)
+{
+	return READ_ONCE(nr_changes);
+}
+
 int cpu_set_online(unsigned cpu, bool online)
 {
 	int err;
@@ -250,6 +257,7 @@ int cpu_set_online(unsigned cpu, bool online)
 	if (cpu == 0)
 		return -EPERM;
 	mutex_lock(&hotplug_lock);
+	nr_changes += cpus[cpu]->online != online;
 	err = change(cpu, online);
 	if (!err) {
 		sysfs_show_cpu(cpu, online);

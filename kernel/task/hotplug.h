@@ -10,5 +10,7 @@
  * Sleeps.
  */
 int cpu_set_online(unsigned cpu, bool online);
+/* How many times a CPU has come or gone since boot. */
+u64 cpu_nr_changes(void);
 /* A task has lost its affinity: have it reported soon. Any context. */
 void hotplug_tick(void);

@@ -321,6 +321,17 @@ void sched_ext_leave(struct sched *s)
 	WRITE_ONCE(s->class_copy[CLASS_ext].policies, 0);
 }
 
+bool sched_ext_is_empty(struct sched *s)
+{
+	const struct ext *x = loaded(s);
+	bool empty = true;
+	u32 cpu;
+
+	for_each_cpu(cpu, &s->possible)
+		empty &= !READ_ONCE(x->cpu[cpu].nr_queued);
+	return empty;
+}
+
 const struct ext_exit *sched_ext_unload(struct sched *s)
 {
 	struct ext *x = loaded(s);

@@ -39,10 +39,11 @@ struct task_struct *scx_see(struct task *t);
 struct task *scx_task(const struct task_struct *p);
 /* The table of operations for the class, made from the program's. */
 struct ext_ops scx_operations(void);
-/* NULL, or the thing that the program needs and the class has not. */
-const char *scx_lacks(void);
-/* The constant (const volatile) with the name of @n bytes at @name; NULL: there is none. */
-const struct scx_variable *scx_constant(const char *name, size_t n);
+/* NULL, or the thing that @program needs and the class has not. */
+const char *scx_lacks(const struct scx_program *program);
+/* @program's constant (const volatile) with the name of @n bytes at @name; NULL: there is none. */
+const struct scx_variable *scx_constant(const struct scx_program *program, const char *name,
+					size_t n);
 /* Does the constant @v have room for @value, negative ones included? */
 bool scx_fits(const struct scx_variable *v, u64 value);
 /* Ends the walks that a call has left open (kfunc.c). */

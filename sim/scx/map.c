@@ -11,8 +11,9 @@
 #include "sim/scx/binding.h"
 #include "sim/scx/include/scx/functions.h"
 
-#define BUCKETS	 1024u
-#define MAPS_MAX 256u
+#define BUCKETS	  1024u
+#define MAPS_MAX  256u
+#define MAP_BYTES (1ull << 30) /* of one map */
 
 struct entry {
 	struct entry *next;
@@ -59,10 +60,10 @@ static bool open_map(struct map *m)
 		m->bucket = scx_alloc_large(BUCKETS * sizeof(*m->bucket));
 		return m->bucket;
 	}
-	if (!is_queue(d->type) && !is_array(d->type))
-		return false;
 	if (d->type == BPF_MAP_TYPE_PERCPU_ARRAY)
 		values *= scx_nr_cpus();
+	if ((!is_queue(d->type) && !is_array(d->type)) || values > MAP_BYTES / max(m->step, 1u))
+		return false;
 	if (!d->values && values && m->step)
 		m->memory = scx_alloc_large(values * m->step);
 	return d->values || !values || !m->step || m->memory;
@@ -216,7 +217,7 @@ void *bpf_map_lookup_percpu_elem(void *map, const void *key, u32 cpu)
 	if (!m || m->desc->type != BPF_MAP_TYPE_PERCPU_ARRAY || cpu >= scx_nr_cpus() ||
 	    index >= m->desc->max_entries)
 		return NULL;
-	return m->memory + (size_t)m->step * (cpu * m->desc->max_entries + index);
+	return m->memory + (size_t)m->step * ((size_t)cpu * m->desc->max_entries + index);
 }
 
 void *bpf_map_lookup_elem(void *map, const void *key)

@@ -248,21 +248,24 @@ struct ext_ops scx_operations(void)
 
 /* --- what a program asks for ---------------------------------------------- */
 
-const char *scx_lacks(void)
+const char *scx_lacks(const struct scx_program *program)
 {
-	if (OPS->cgroup_init || OPS->cgroup_exit || OPS->cgroup_prep_move || OPS->cgroup_move ||
-	    OPS->cgroup_cancel_move || OPS->cgroup_set_weight || OPS->cgroup_set_bandwidth)
+	const struct sched_ext_ops *ops = program->ops;
+
+	if (ops->cgroup_init || ops->cgroup_exit || ops->cgroup_prep_move || ops->cgroup_move ||
+	    ops->cgroup_cancel_move || ops->cgroup_set_weight || ops->cgroup_set_bandwidth)
 		return "operations for cgroups";
-	if (OPS->flags & 0x8)
+	if (ops->flags & 0x8)
 		return "SCX_OPS_SWITCH_PARTIAL";
-	if (OPS->flags & 0x40)
+	if (ops->flags & 0x40)
 		return "SCX_OPS_BUILTIN_IDLE_PER_NODE";
 	return NULL;
 }
 
-const struct scx_variable *scx_constant(const char *name, size_t n)
+const struct scx_variable *scx_constant(const struct scx_program *program, const char *name,
+					size_t n)
 {
-	const struct scx_variable *v = scx.program->constants;
+	const struct scx_variable *v = program->constants;
 
 	while (v->name && (strlen(v->name) != n || strncmp(v->name, name, n)))
 		v++;

@@ -138,7 +138,7 @@ static void set_constant(const char *file, const char *text)
 
 	if (!equals)
 		usage_error("--scx %s: %s: must be NAME=VALUE", file, text);
-	v = scx_constant(text, (size_t)(equals - text));
+	v = scx_constant(scx.program, text, (size_t)(equals - text));
 	if (!v)
 		usage_error("--scx %s: no constant (const volatile) is called %.*s", file,
 			    (int)(equals - text), text);
@@ -155,9 +155,9 @@ static void check_program(const char *file)
 {
 	if (!OPS->name || !*OPS->name)
 		usage_error("--scx %s: the scheduler has no name", file);
-	if (scx_lacks())
+	if (scx_lacks(scx.program))
 		usage_error("--scx %s: %s needs %s, which is not there yet (docs/scx.md)", file,
-			    OPS->name, scx_lacks());
+			    OPS->name, scx_lacks(scx.program));
 	if (OPS->dispatch_max_batch > EXT_BATCH_MAX)
 		usage_error("--scx %s: dispatch_max_batch is %u; at most %u", file,
 			    OPS->dispatch_max_batch, EXT_BATCH_MAX);

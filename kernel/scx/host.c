@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The kernel as the host of programs: memory, CPUs, time (sim/scx/binding.h). */
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/pseudo/procfs.h"
+#include "kernel/scx/scx.h"
+#include "kernel/time/time.h"
+#include "lib/prng.h"
+
+u32 scx_nr_cpus(void)
+{
+	return arch_nr_cpus;
+}
+
+u32 scx_this_cpu(void)
+{
+	return arch_cpu_id();
+}
+
+u64 scx_clock(void)
+{
+	return clock_ns();
+}
+
+/* Each CPU has its own sequence. Interrupts off. */
+u32 scx_random(void)
+{
+	static struct prng state[MAX_CPUS];
+	u32 cpu = arch_cpu_id();
+
+	debug_assert(!arch_irq_enabled());
+	if (!state[cpu].state)
+		prng_seed(&state[cpu], cmdline_get_u64("seed", 1) + cpu);
+	return (u32)prng_u64(&state[cpu]);
+}
+
+const struct cpumask *scx_possible(void)
+{
+	static struct cpumask masks[MAX_CPUS];
+	struct cpumask *m = &masks[arch_cpu_id()];
+
+	*m = possible_cpus();
+	return m;
+}
+
+const struct cpumask *scx_online(void)
+{
+	static struct cpumask masks[MAX_CPUS];
+	struct cpumask *m = &masks[arch_cpu_id()];
+
+	*m = online_cpus();
+	return m;
+}
+
+void *scx_alloc(size_t size)
+{
+	return kzalloc(size);
+}
+
+void *scx_alloc_large(size_t size)
+{
+	return vmap_alloc(size);
+}
+
+void scx_free(void *p)
+{
+	kfree(p);
+}
+
+void scx_free_large(void *p)
+{
+	vmap_free(p);
+}
+
+bool scx_has_room(u32 pid)
+{
+	return pid < scx.nr_tasks;
+}

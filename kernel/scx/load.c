@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A program comes and goes: by a write to fair_class, at boot (sched=scx:FILE), or because it has
+ * come to its end. Then a timer, which looks now and then while a program is loaded, wakes the
+ * kernel thread that unloads it.
+ */
+#include "kernel/contract.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/pseudo/engine.h"
+#include "kernel/scx/scx.h"
+#include "kernel/task/proc.h"
+#include "kernel/time/time.h"
+#include "lib/errno.h"
+#include "lib/fmt.h"
+#include "lib/string.h"
+
+#define NR_DSQS	    1024u
+#define LOOK_NS	    (10 * NS_PER_MS)
+#define HELPER_PRIO 50
+
+static struct {
+	struct mutex lock;
+	struct scx_object object;
+	struct ext_ops ops;
+	void *memory; /* of the class */
+	u64 nr_loads;
+	bool loaded;	/* also read without the lock */
+	bool unloading; /* as that */
+	struct ktimer look;
+	bool has_helper;
+} state = { .lock = MUTEX_INIT(state.lock) };
+static struct waitq ended = WAITQ_INIT(ended);
+
+/* --- all tasks ------------------------------------------------------------------------- */
+
+/* Each task goes to the class that has its policy now. Tasks that are born later begin there. */
+static void settle_all(void)
+{
+	for (int tid = 1; tid < PID_MAX; tid++) {
+		struct thread *t = thread_find(tid);
+
+		if (!t)
+			continue;
+		with_irqs_off(sched_ext_settle(machine, &t->task));
+		thread_put(t);
+		cond_resched();
+	}
+}
+
+/* Tasks that end have no number any more, and leave when they have ended. */
+static void settle_until_empty(void)
+{
+	bool empty = false;
+
+	while (!empty) {
+		settle_all();
+		with_irqs_off(empty = sched_ext_is_empty(machine));
+		if (!empty)
+			sleep_until(clock_ns() + NS_PER_MS, 0);
+	}
+}
+
+static void nothing(void *unused)
+{
+	(void)unused;
+}
+
+/* --- going ----------------------------------------------------------------------------- */
+
+static void free_program(void)
+{
+	debug_assert(mutex_is_held(&state.lock));
+	scx_timers_close();
+	scx_maps_close();
+	vmap_free(state.memory);
+	vmap_free(scx.task);
+	scx_object = NULL;
+	scx = (struct scx){ 0 };
+	scx_object_close(&state.object);
+	state.memory = NULL;
+}
+
+static void say_end(const struct ext_exit *end)
+{
+	const char *name = state.ops.name;
+
+	kprintf("sched_ext: BPF scheduler \"%s\" disabled (%s)\n", name, end->reason);
+	if (end->kind >= EXT_EXIT_UNREG_BPF)
+		kprintf("sched_ext: %s: %s\n", name, end->message);
+}
+
+static void unload_locked(void)
+{
+	debug_assert(mutex_is_held(&state.lock));
+	if (!state.loaded)
+		return;
+	state.unloading = true;
+	ktimer_cancel(&state.look);
+	with_irqs_off(sched_ext_bypass(machine));
+	sched_ext_leave(machine);
+	settle_until_empty();
+	/* Operations run with interrupts off: each CPU that answers is in none. */
+	arch_call_others(nothing, NULL);
+	say_end(sched_ext_unload(machine));
+	state.loaded = false;
+	free_program();
+	scx_show_root(false);
+	state.unloading = false;
+}
+
+void scx_unload(void)
+{
+	mutex_lock(&state.lock);
+	unload_locked();
+	mutex_unlock(&state.lock);
+}
+
+static void look(struct ktimer *timer)
+{
+	if (sched_ext_ended(machine))
+		waitq_wake(&ended, 0);
+	else
+		ktimer_start(timer, clock_ns() + LOOK_NS);
+}
+
+/* It is more urgent than all that a scheduler may have left waiting. */
+static void helper(void *unused)
+{
+	struct sched_attr_req urgent = { .policy = SCHED_FIFO, .rt_priority = HELPER_PRIO };
+
+	(void)unused;
+	with_irqs_off(sched_set_attr(machine, &current->task, &urgent));
+	for (;;) {
+		wait_event_idle(&ended, sched_ext_ended(machine));
+		mutex_lock(&state.lock);
+		if (sched_ext_ended(machine))
+			unload_locked();
+		mutex_unlock(&state.lock);
+	}
+}
+
+/* --- coming ---------------------------------------------------------------------------- */
+
+/* Sets the constant that @word, NAME=VALUE, names. NULL, or why not. */
+static const char *set_constant(const struct scx_program *program, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	const struct scx_variable *v = NULL;
+	u64 value = 1;
+
+	if (equals)
+		v = scx_constant(program, word, (size_t)(equals - word));
+	if (!v)
+		return "has no such constant (const volatile)";
+	if (!strcmp(equals, "=false"))
+		value = 0;
+	else if (strcmp(equals, "=true") && parse_u64(equals + 1, strlen(equals + 1), &value))
+		return "is given no number for a constant";
+	if (!scx_fits(v, value))
+		return "has no room for so large a constant";
+	memcpy(v->address, &value, v->size);
+	return NULL;
+}
+
+/* Sets all of @words, which commas divide. */
+static const char *set_constants(const struct scx_program *program, char *words)
+{
+	const char *why = NULL;
+
+	while (words && !why) {
+		char *comma = strchr(words, ',');
+
+		if (comma)
+			*comma = 0;
+		why = set_constant(program, words);
+		words = comma ? comma + 1 : NULL;
+	}
+	return why;
+}
+
+static const char *check_program(struct scx_object *o, char *constants)
+{
+	static char lacking[80];
+	const struct scx_program *program = scx_object_program(o);
+	const char *why;
+
+	if (!program)
+		return "holds no scheduler, or a table that points out of it";
+	if (scx_lacks(program)) {
+		snprintf(lacking, sizeof(lacking), "needs %s, which is not there",
+			 scx_lacks(program));
+		return lacking;
+	}
+	if (!*program->ops->name || program->ops->dispatch_max_batch > EXT_BATCH_MAX)
+		return "has no name, or too large a dispatch_max_batch";
+	why = set_constants(program, constants);
+	scx_object_protect(o);
+	return why;
+}
+
+/* Memory for the program of state.object. NULL, or why it cannot have it. */
+static const char *prepare(void)
+{
+	static char lacking[80];
+	const char *map;
+
+	state.memory = vmap_alloc(sched_ext_size(arch_nr_cpus, NR_DSQS));
+	scx.task = vmap_alloc(PID_MAX * sizeof(*scx.task));
+	if (!state.memory || !scx.task)
+		return "needs more memory than there is";
+	scx.nr_tasks = PID_MAX;
+	scx.idle = (struct task_struct){ .comm = "swapper", .flags = PF_IDLE };
+	map = scx_maps_open();
+	if (!map)
+		return NULL;
+	snprintf(lacking, sizeof(lacking), "has the map %.32s: no such type, or no memory", map);
+	return lacking;
+}
+
+/* The program of state.object becomes the scheduler. NULL, or why not, with *@err set. */
+static const char *start(int *err)
+{
+	const char *why = prepare();
+
+	*err = -EINVAL;
+	if (why)
+		return why;
+	scx_object = &state.object;
+	state.ops = scx_operations();
+	with_irqs_off(*err = sched_ext_load(machine, state.memory, NR_DSQS, &state.ops));
+	if (*err) {
+		why = sched_ext_refusal(state.memory)->message;
+		return *why ? why : "its init returned an error";
+	}
+	state.loaded = true;
+	state.nr_loads++;
+	settle_all();
+	kprintf("sched_ext: BPF scheduler \"%s\" enabled\n", state.ops.name);
+	ktimer_start(&state.look, clock_ns() + LOOK_NS);
+	scx_show_root(true);
+	return NULL;
+}
+
+static int begin_helper(void)
+{
+	if (!state.has_helper) {
+		ktimer_init(&state.look, look, NULL);
+		state.has_helper = kthread_create("sched_ext_helper", helper, NULL);
+	}
+	return state.has_helper ? 0 : -ENOMEM;
+}
+
+/* The program @path takes the place of the one that is loaded, if it is a program at all. */
+static int load_locked(const char *path, char *constants)
+{
+	struct scx_object fresh = { 0 };
+	int err = begin_helper();
+	const char *why = err ? "there is no memory" : scx_object_open(&fresh, path, &err);
+
+	why = why ?: check_program(&fresh, constants);
+	if (why) {
+		kprintf("sched_ext: %s: %s\n", path, why);
+		scx_object_close(&fresh);
+		return err ?: -ENOEXEC;
+	}
+	unload_locked();
+	state.object = fresh;
+	scx.program = scx_object_program(&state.object);
+	why = start(&err);
+	if (!why)
+		return 0;
+	kprintf("sched_ext: %s: %s\n", path, why);
+	free_program();
+	return err;
+}
+
+int scx_load(const char *spec)
+{
+	char path[SCX_PATH_MAX], *comma;
+	int err;
+
+	if (strlen(spec) >= sizeof(path))
+		return -ENAMETOOLONG;
+	str_copy(path, spec, sizeof(path));
+	comma = strchr(path, ',');
+	if (comma)
+		*comma++ = 0;
+	mutex_lock(&state.lock);
+	err = load_locked(path, comma);
+	mutex_unlock(&state.lock);
+	return err;
+}
+
+bool scx_name(char *buf, size_t size)
+{
+	bool loaded;
+
+	mutex_lock(&state.lock);
+	loaded = state.loaded;
+	if (loaded)
+		snprintf(buf, size, "%s", state.ops.name);
+	mutex_unlock(&state.lock);
+	return loaded;
+}
+
+u64 scx_nr_loads(void)
+{
+	return READ_ONCE(state.nr_loads);
+}
+
+const char *scx_state(void)
+{
+	if (READ_ONCE(state.unloading))
+		return "disabling";
+	return READ_ONCE(state.loaded) ? "enabled" : "disabled";
+}
