@@ -7,8 +7,8 @@
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-/* Blocks of code that one call may run: far more than any needs, less than a second. */
-#define BLOCKS_MAX (4u << 20)
+/* Blocks of code that one call may run: far more than any needs, and a few milliseconds. */
+#define BLOCKS_MAX (1u << 20)
 /* Bytes of a stack that the kernel keeps for the functions that a program calls. */
 #define STACK_RESERVE (5 * 1024u << SAN_ADDRESS)
 

@@ -92,6 +92,8 @@ static void say_end(const struct ext_exit *end)
 
 static void unload_locked(void)
 {
+	const struct ext_exit *end;
+
 	debug_assert(mutex_is_held(&state.lock));
 	if (!state.loaded)
 		return;
@@ -102,7 +104,8 @@ static void unload_locked(void)
 	settle_until_empty();
 	/* Operations run with interrupts off: each CPU that answers is in none. */
 	arch_call_others(nothing, NULL);
-	say_end(sched_ext_unload(machine));
+	with_irqs_off(end = sched_ext_unload(machine));
+	say_end(end);
 	state.loaded = false;
 	free_program();
 	scx_show_root(false);
@@ -290,6 +293,14 @@ int scx_load(const char *spec)
 	err = load_locked(path, comma);
 	mutex_unlock(&state.lock);
 	return err;
+}
+
+void scx_boot(void)
+{
+	const char *sched = cmdline_get("sched");
+
+	if (sched && !strncmp(sched, "scx:", 4))
+		scx_load(sched + 4);
 }
 
 bool scx_name(char *buf, size_t size)

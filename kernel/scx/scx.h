@@ -44,6 +44,8 @@ void scx_timers_close(void);
 
 /* Loads FILE[,NAME=VALUE...]; 0 or -errno, and why is in the log. Sleeps. */
 int scx_load(const char *spec);
+/* At boot, from the first process: loads what the parameter sched=scx:FILE names. Sleeps. */
+void scx_boot(void);
 /* Unloads the scheduler, if there is one. Sleeps. */
 void scx_unload(void);
 /* The name of the loaded scheduler in @buf; false: there is none. */

@@ -73,11 +73,13 @@ static void init_machine(unsigned nr_cpus)
 {
 	struct sched_cpu_desc *topology = boot_alloc(nr_cpus * sizeof(*topology));
 	struct cpumask isolated = isolated_cpus(nr_cpus);
+	const char *sched = cmdline_get("sched");
 	struct sched_config config = {
 		.nr_cpus = nr_cpus,
 		.hz = tick_hz,
 		.topology = topology,
-		.fair_policy = cmdline_get("sched"),
+		/* A program is loaded when there are files: scx_boot(). */
+		.fair_policy = sched && !strncmp(sched, "scx:", 4) ? NULL : sched,
 		.isolated = &isolated,
 		.seed = cmdline_get_u64("seed", 1),
 	};

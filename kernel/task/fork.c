@@ -17,6 +17,7 @@
 #include "kernel/fs/fs.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/scx/scx.h"
 #include "kernel/task/account.h"
 #include "kernel/task/signal.h"
 #include "kernel/task/task.h"
@@ -293,6 +294,7 @@ static void init_main(void *path)
 	cmdline_for_init(true, envp, INIT_WORDS);
 
 	int err = file_open_stdio();
+	scx_boot();
 	if (!err)
 		err = exec_load(path, argv, envp, true, &image);
 	if (err)

@@ -52,6 +52,16 @@ def _switch(name: str, text: str) -> bool:
     return _choice(name, text, ("0", "1")) == "1"
 
 
+def parse_sched(text: str) -> dict[str, str]:
+    """A fair policy, or scx:FILE[,NAME=VALUE...]: a program of make scx, which the guest then has in /root."""
+    if not text.startswith("scx:"):
+        return {"sched": _choice("SCHED", text, SCHEDULERS)}
+    path, *constants = text.removeprefix("scx:").split(",")
+    if not path.endswith(".o") or not os.path.isfile(path) or " " in text:
+        raise UsageError(f"SCHED={text}: a file NAME.o of make scx is expected, such as scx:build/scx/vtime.o")
+    return {"sched": ",".join([f"scx:/root/{os.path.basename(path)}", *constants]), "program": path}
+
+
 def parse_smp(text: str) -> tuple[int, str]:
     """Number of CPUs and QEMU's -smp argument, from "4" or "8,sockets=2,cores=2,threads=2"."""
     count, _, rest = text.partition(",")
@@ -124,6 +134,7 @@ class Settings:
     given: dict[str, str] = field(default_factory=dict)  # setting -> text, as the user gave it
     own_files: str = ""                        # FILES=, and
     root: str = ""                             # ROOT=: see guestfiles.py
+    program: str = ""                          # of SCHED=scx:FILE, the file
     files: dict[str, bytes] = field(default_factory=dict)  # guest path -> bytes, added to the initramfs
     ram_file: str = ""                         # back the guest's memory by this file
 
@@ -155,7 +166,7 @@ class Settings:
 BUILD_SETTINGS = {"POLICIES": "", "DEBUG": "0", "OPTIMIZE": "2", "SAN": "", "B": "build"}
 
 PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
-    "sched": lambda s: {"sched": _choice("SCHED", s, SCHEDULERS)},
+    "sched": parse_sched,
     "hz": lambda s: {"hz": int(_choice("HZ", s, [str(hz) for hz in TICK_RATES]))},
     "smp": lambda s: dict(zip(("cpus", "smp"), parse_smp(s))),
     "mem": lambda s: {"mem": parse_memory(s)},
@@ -193,6 +204,9 @@ def make_settings(given: Mapping[str, str], **fixed: Any) -> Settings:
         raise UsageError("KVM=1 and ICOUNT=1 exclude each other: ICOUNT=1 counts emulated instructions")
     if settings.shift and not settings.icount:
         raise UsageError(f"SHIFT={settings.shift} needs ICOUNT=1: it says how long an instruction takes")
+    if settings.program:
+        with open(settings.program, "rb") as f:
+            settings.files = {**settings.files, f"/root/{os.path.basename(settings.program)}": f.read()}
     check_parameters(settings)
     if settings.cpus % settings.numa or settings.mem % settings.numa:
         raise UsageError(f"NUMA={settings.numa}: {settings.cpus} CPUs and {settings.mem} MiB cannot be divided equally")

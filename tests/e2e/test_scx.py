@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Programs written for sched_ext as schedulers of the booted kernel: loading, shares, swaps, ends, damaged files."""
+
+import pathlib
+import re
+
+import pytest
+
+from tests.e2e.conftest import ROOT
+from tests.sim.test_scx import load
+
+FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
+ROOT_DIR = "/sys/kernel/sched_ext"
+BROKEN = """#include <scx/common.bpf.h>
+const volatile u32 rule;
+static volatile u64 zero;
+struct {
+    __uint(type, BPF_MAP_TYPE_HASH);
+    __type(key, u32);
+    __type(value, u64);
+    __uint(max_entries, 10);
+} map SEC(".maps");
+static __noinline u64 deep(u64 n)
+{
+    volatile char room[256];
+    room[n % 256] = 1;
+    return n == zero - 1 ? 0 : deep(n + 1) + room[3];
+}
+void BPF_STRUCT_OPS(broken_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    struct task_struct *q = p;
+RULES
+    scx_bpf_dsq_insert(q, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+}
+SCX_OPS_DEFINE(broken_ops, .enqueue = (void *)broken_enqueue, .name = "broken");
+"""
+MISTAKES = [
+    ("*(volatile u64 *)0xffffa00000001000 = 1;", r"page fault at broken_enqueue\+0x\w+, address ffffa00000001000"),
+    ("q = *(struct task_struct **)zero;", r"page fault at broken_enqueue\+0x\w+, address 0"),
+    ("zero = 100 / zero;", r"divide error at broken_enqueue\+0x\w+"),
+    ("while (!zero) barrier();", r"a loop without end at broken_enqueue\+0x\w+"),
+    ("zero = deep(1);", r"too deep a recursion at deep\+0x\w+"),
+    ("q = (void *)0xffff800000000010;", "bad pointer given to a function, address ffff800000000010"),
+    ("if (bpf_map_lookup_elem(&map, (void *)0x1234)) zero = 0;", "bad pointer given to a function, address 1234"),
+    ('scx_bpf_error("%s", (char *)0xdead000000000000);', "bad pointer given to a function, address dead000000000000"),
+    ("((void (*)(void))0x100)();", "page fault at 0x100, address 100"),
+    ("*(volatile u64 *)(u64)&broken_enqueue = 1;", r"page fault at broken_enqueue\+0x\w+, address ffffc9"),
+    ("((void (*)(void))(void *)&zero)();", "page fault at 0xffffc9"),
+    ("__builtin_trap();", "invalid opcode at broken_enqueue"),
+    ("bpf_map_update_elem((void *)&zero, (void *)&zero, (void *)&zero, 0);", "a map that is none"),
+    ("scx_bpf_dsq_insert(q, 7, 0, 0); return;", "non-existent DSQ 0x7"),
+]
+
+
+def path_of(source):
+    """The object for the kernel of a program."""
+    return pathlib.Path(load(str(source)).removesuffix(".so") + ".o")
+
+
+def files_of(*objects):
+    return {f"/root/{path.name}": path.read_bytes() for path in objects}
+
+
+@pytest.fixture(name="examples", scope="module")
+def objects_of_the_examples():
+    return files_of(*(path_of(f"examples/scx/{name}.bpf.c") for name in ("fifo", "vtime", "central", "llc", "stall")))
+
+
+def use(name):
+    return f"echo {name} > {FAIR_CLASS}; "
+
+
+def shares(text):
+    return [float(share) for share in re.findall(r"^ +\d+ +-?\d+ +[\d.]+ +[\d.]+ +([\d.]+) ", text, re.MULTILINE)]
+
+
+def test_shares_are_those_of_the_simulator(guest, examples):
+    """No task follows itself in order of vtime, so nice 0 gets a half; in order of arrival everybody gets a third."""
+    text = guest(use("scx:vtime.o") + "hog -N 0,5,10 -t 2s; " + use("scx:fifo.o") + "hog -N 0,5,10 -t 2s",
+                 cpus=1, icount=True, files=examples)
+    vtime, fifo = shares(text)[:3], shares(text)[3:]
+    assert vtime == pytest.approx([50.0, 37.5, 12.5], abs=1)
+    assert fifo == pytest.approx([33.3, 33.3, 33.3], abs=1)
+
+
+@pytest.mark.parametrize("cpus", [2, 4])
+def test_all_cpus_are_used_and_urgent_tasks_come_first(guest, examples, cpus):
+    text = guest(use("scx:vtime.o") + f"hog -n {cpus + 3} -t 300ms; chrt -f 10 hog -t 100ms & hog -n 2 -t 100ms; "
+                 "wait; hack -g 1", cpus=cpus, icount=True, files=examples)
+    found = shares(text)
+    assert sum(found[:cpus + 3]) == pytest.approx(100, abs=0.1)
+    assert all(share == pytest.approx(100 / (cpus + 3), abs=4) for share in found[:cpus + 3])
+    assert 100.0 in found[cpus + 3:] and "40000 messages" in text
+
+
+def test_two_runs_are_the_same_to_the_byte(guest, examples):
+    console = [re.sub(r"^.*Fairground 0.*$", "", guest(use("scx:llc.o") + "hog -n 5 -t 50ms & hack -g 1; wait", cpus=4,
+                                                       icount=True, files=examples)) for _ in range(2)]
+    assert console[0] == console[1] and "40000 messages" in console[0]
+
+
+def test_swaps_under_load_lose_nobody(guest, examples):
+    names = ["scx:llc.o", "eevdf", "scx:central.o", "scx:fifo.o", "cfs", "scx:vtime.o"]
+    again = "; ".join(f"echo {name} > {FAIR_CLASS}; usleep 3000" for name in names)
+    text = guest(f"for i in 1 2 3; do hack -g 1 & {again}; wait; done; cat {FAIR_CLASS} {ROOT_DIR}/state "
+                 f"{ROOT_DIR}/root/ops {ROOT_DIR}/enable_seq; echo bore > {FAIR_CLASS}; cat {FAIR_CLASS} "
+                 f"{ROOT_DIR}/state {ROOT_DIR}/switch_all; ls -1 {ROOT_DIR}", cpus=4, icount=True, files=examples)
+    assert text.count("40000 messages") == 3 and text.count(" enabled") >= 12
+    assert text.count("disabled (") == text.count("(unregistered from user space)") == 12
+    assert "bore fdl [scx:vtime]\nenabled\nvtime\n12\n" in text
+    assert "[bore] fdl\ndisabled\n0\nenable_seq\nhotplug_seq\nnr_rejected\nstate\nswitch_all\n" in text
+
+
+def test_a_scheduler_that_loses_a_task_is_thrown_out(guest, examples):
+    text = guest(use("scx:stall.o") + f"hog -n 3 -t 5s; cat {ROOT_DIR}/state", cpus=1, icount=True, files=examples)
+    assert 'sched_ext: BPF scheduler "stall" disabled (runnable task stall)' in text
+    waited = re.search(r"sched_ext: stall: hog\[\d+\] failed to run for (\d\.\d+)s", text)
+    assert 2.0 < float(waited[1]) < 3.1 and sum(shares(text)) == pytest.approx(100, abs=0.1)
+    assert text.rstrip().splitlines()[-2] == "disabled"
+
+
+def test_a_mistake_ends_the_scheduler_and_not_the_machine(guest, tmp_path):
+    source = tmp_path / "broken.bpf.c"
+    rules = "\n".join(f"\tif (rule == {n}) {{ {text} }}" for n, (text, _) in enumerate(MISTAKES))
+    source.write_text(BROKEN.replace("RULES", rules))
+    runs = "; ".join(f"echo rule {n}; echo scx:broken.o,rule={n} > {FAIR_CLASS}; hog -n 3 -t 20ms; cat {ROOT_DIR}/state"
+                     for n in range(len(MISTAKES)))
+    text = guest(runs, cpus=2, icount=True, files=files_of(path_of(source)))
+    for part, (_, why) in zip(re.split(r"^rule \d+$", text, flags=re.MULTILINE)[1:], MISTAKES, strict=True):
+        assert re.search(f"sched_ext: broken: {why}", part), part
+        assert "(runtime error)" in part or "(scx_bpf_error)" in part
+        assert sum(shares(part)) == pytest.approx(100, abs=0.1) and re.search("^disabled$", part, re.MULTILINE)
+
+
+def damaged(good):
+    """Files that are no objects, by name, with the sentence that says so."""
+    def with_bytes(at, what):
+        return good[:at] + what + good[at + len(what):]
+
+    sections = int.from_bytes(good[0x28:0x30], "little")
+    return {
+        "empty": (b"", "too short"),
+        "text": (b"#!/bin/sh\n" * 100, "no relocatable object"),
+        "short": (good[:len(good) // 2], "table of sections"),
+        "sections": (with_bytes(0x28, b"\xff" * 8), "table of sections"),
+        "offset": (with_bytes(sections + 64 + 24, b"\xff" * 7 + b"\x7f"), "not in the file"),
+        "size": (with_bytes(sections + 64 + 32, b"\xff" * 7 + b"\x7f"), "not in the file"),
+        "rights": (with_bytes(sections + 64 + 8, b"\x07"), "code that can be written"),
+        "export": (good.replace(b"scx_bpf_dsq_insert\0", b"sched_task_settle\0\0"), "needs sched_task_settle"),
+        "table": (good.replace(b"\0scx_program\0", b"\0scx_problem\0"), "holds no scheduler"),
+    }
+
+
+def test_damaged_files_and_wrong_words_change_nothing(guest, examples):
+    bad = damaged(examples["/root/fifo.o"])
+    words = [(f"{name}.bad", why) for name, (_, why) in bad.items()]
+    words += [("nowhere.o", "cannot be opened"), ("fifo.o,turn=3", "no such constant"),
+              ("fifo.o,slice_ns=soon", "no number"), ("fifo.o,slice_ns", "no such constant")]
+    tries = "; ".join(f"echo try; echo scx:{word} > {FAIR_CLASS} || echo refused" for word, _ in words)
+    text = guest(f"echo scx:vtime.o > {FAIR_CLASS}; {tries}; cat {FAIR_CLASS}", cpus=2, icount=True,
+                 files={**examples, **{f"/root/{name}.bad": file for name, (file, _) in bad.items()}})
+    for part, (word, why) in zip(text.split("try\n")[1:], words, strict=True):
+        assert "refused" in part, part
+        assert re.search(f"sched_ext: {word.split(',', maxsplit=1)[0]}: .*{why}", part), (word, part)
+    assert "[scx:vtime]" in text
+
+
+def test_only_root_loads(boot, examples):
+    text = boot("mkdir -p /etc; echo nobody:x:1000:1000::/:/bin/sh > /etc/passwd; "
+                f"su nobody -c 'echo scx:/root/fifo.o >&3' 3> {FAIR_CLASS}; cat {FAIR_CLASS}",
+                cpus=1, icount=True, files=examples).console
+    assert "not permitted" in text and "scx:" not in text.rsplit("[cfs]", maxsplit=1)[-1]
+
+
+def test_at_boot_by_its_file(boot):
+    """SCHED=scx:FILE brings the file into the guest."""
+    path = path_of(f"{ROOT}/examples/scx/vtime.bpf.c")
+    text = boot(f"cat {FAIR_CLASS}; hog -N 0,5,10 -t 1s", cpus=1, icount=True, sched=f"scx:{path}").console
+    assert "[scx:vtime]" in text and shares(text) == pytest.approx([50.0, 37.5, 12.5], abs=1.5)
