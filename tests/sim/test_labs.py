@@ -430,19 +430,22 @@ def test_a_failed_check_says_what_was_compared(line, printed, said, tmp_path):
     assert around == ("check_cpu" if macro else "")
 
 
+RIGHT_CHECKS = "# record at 7 00000000000000aa\n# record at 9 00000000000000ac\n# record 8 00000000000000ff\n"
+
+
 @pytest.mark.parametrize(("printed", "said"), [
-    ("ok 1 - t\n# record 8 00000000000000ff\n", ""),
+    (f"ok 1 - t\n{RIGHT_CHECKS}", ""),
     ("ok 1 - t\n", "passed no checks, where 8 are made"),
     ("ok 1 - t\n# record 3 00000000000000aa\n", "passed 3 checks, where 8 are made"),
     ("ok 1 - t\n# record 8 00000000000000ff\n# record 3 00000000000000aa\n", "passed no checks"),
-    ("ok 1 - t\n# record 8 00000000000000fe\n", "or others in that number"),
+    ("ok 1 - t\n# record at 7 00000000000000aa\n# record at 9 00000000000000ab\n# record 8 00000000000000fe\n",
+     "up to its line 9 it compared other numbers"),
 ])
 def test_a_test_that_says_ok_is_believed_with_its_record_only(printed, said, lab, monkeypatch):
     """The second record is that of a process which printed one and then ended."""
     def report(_, program, __):
         reference = program == workshop.of_reference("build/unit/test_rt", lab)
-        return types.SimpleNamespace(text="# record 8 00000000000000ff\n" if reference else printed, status=0,
-                                     timed_out=False)
+        return types.SimpleNamespace(text=RIGHT_CHECKS if reference else printed, status=0, timed_out=False)
 
     monkeypatch.setattr(tiers, "_report", report)
     bench = types.SimpleNamespace(checks={}, tree=ROOT)

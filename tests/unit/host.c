@@ -22,28 +22,81 @@ __attribute__((constructor)) static void choose_test(void)
 
 /* --- the record of a test --------------------------------------------------- */
 
+#define CHECKS_SHOWN 1000
+
 static const char *record_key;
-static u64 checks;
+static u64 digest;
 static unsigned nr_checks;
 
-void host_checked(unsigned line)
+/* An address of the host, which is another in each run. */
+static bool is_address(u64 value)
 {
-	checks = (checks ^ line) * 0x9e3779b97f4a7c15ull;
-	checks ^= checks >> 29;
-	nr_checks++;
+	return value >> 40 >= 0x55 && value >> 40 <= 0x7f;
+}
+
+static void note(u64 value)
+{
+	digest = (digest ^ (is_address(value) ? 0 : value)) * 0x9e3779b97f4a7c15ull;
+	digest ^= digest >> 29;
+}
+
+void host_checked(unsigned line, u64 value)
+{
+	note(line);
+	note(value);
+	if (record_key && nr_checks++ < CHECKS_SHOWN)
+		printf("# record at %u %016llx\n", line, (unsigned long long)digest);
+}
+
+/* The compiler has a test call these before each comparison (mk/unit.mk). */
+#define COMPARED(name, type)                                                                       \
+	void name(type a, type b);                                                                 \
+	void name(type a, type b)                                                                  \
+	{                                                                                          \
+		note(a);                                                                           \
+		note(b);                                                                           \
+		note(a == b);                                                                      \
+	}
+
+COMPARED(__sanitizer_cov_trace_cmp1, u8)
+COMPARED(__sanitizer_cov_trace_cmp2, u16)
+COMPARED(__sanitizer_cov_trace_cmp4, u32)
+COMPARED(__sanitizer_cov_trace_cmp8, u64)
+COMPARED(__sanitizer_cov_trace_const_cmp1, u8)
+COMPARED(__sanitizer_cov_trace_const_cmp2, u16)
+COMPARED(__sanitizer_cov_trace_const_cmp4, u32)
+COMPARED(__sanitizer_cov_trace_const_cmp8, u64)
+
+void __sanitizer_cov_trace_switch(u64 value, void *cases);
+void __sanitizer_cov_trace_switch(u64 value, void *cases)
+{
+	(void)cases;
+	note(value);
+}
+
+void __sanitizer_cov_trace_cmpf(float a, float b);
+void __sanitizer_cov_trace_cmpf(float a, float b)
+{
+	note(a == b);
+}
+
+void __sanitizer_cov_trace_cmpd(double a, double b);
+void __sanitizer_cov_trace_cmpd(double a, double b)
+{
+	note(a == b);
 }
 
 __attribute__((constructor)) static void begin_record(void)
 {
 	record_key = getenv("UNIT_RECORD");
 	if (record_key)
-		checks = strtoull(record_key, NULL, 10);
+		digest = strtoull(record_key, NULL, 10);
 }
 
 __attribute__((destructor)) static void print_record(void)
 {
 	if (record_key)
-		printf("# record %u %016llx\n", nr_checks, (unsigned long long)checks);
+		printf("# record %u %016llx\n", nr_checks, (unsigned long long)digest);
 }
 
 /* --- the seam ------------------------------------------------------------- */
@@ -331,6 +384,7 @@ struct task *switch_cpu(struct machine *m, unsigned cpu, bool preempt)
 	m->kicked[cpu] = false;
 	next = sched_switch_begin(m->s, cpu, preempt);
 	sched_switch_end(m->s, cpu);
+	note((u64)next->pid);
 	return next;
 }
 

@@ -7,7 +7,7 @@
 
 #include "group.h"
 #include "lib/prng.h"
-#include "sched/fair/eevdf/eevdf.h"
+#include "eevdf.h"
 
 #define decision_record event_sched_decision_pick
 #define candidate	event_sched_decision_candidate

@@ -26,7 +26,7 @@ KERNEL_PATIENCE = 2
 PATIENCE = 3  # tests of one kind that do not end; the others are then not tried
 
 MESSAGE_OF_TEST = re.compile(r"^(?:#|ERROR:) (?!record )(.+)$", re.MULTILINE)
-RECORD = re.compile(r"^# record (\d+ [0-9a-f]{16})$", re.MULTILINE)
+RECORD = re.compile(r"^# record ((?:at )?\d+ [0-9a-f]{16})$", re.MULTILINE)
 PLACE = re.compile(r"(tests/unit/[\w.]+:\d+): error: Failure!|^(tests/unit/[\w.]+:\d+)", re.MULTILINE)
 STOPPED = re.compile(r"(?:build/inc/sched/)?((?:tests|sched|lib)/[\w/]+\.[ch]:\d+): (.+)", re.DOTALL)
 SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: |runtime error: )([^\n(]+)")
@@ -73,8 +73,10 @@ def _report(workshop: Workshop, program: str, test: str) -> box.Ended:
     return box.program([program], workshop.tree, UNIT_LIMITS, READS, environment)
 
 
-def _other_checks(lab: Lab, workshop: Workshop, program: str, test: str, record: str) -> str:
-    """A sentence if a @test that passed made other checks than it makes of the reference; "" if it made the same."""
+def _other_checks(lab: Lab, workshop: Workshop, program: str, test: str, record: list[str]) -> str:
+    """A sentence if a @test that passed made other checks, or compared other numbers, than with the reference; "" if it
+    made the same.
+    """
     reference = of_reference(program, lab)
     if handout.manifest(ROOT):
         return ""
@@ -86,15 +88,22 @@ def _other_checks(lab: Lab, workshop: Workshop, program: str, test: str, record:
         raise LabError(f"lab {lab.number}, {test}: the reference leaves no record of its checks")
     if record == right:
         return ""
-    made, wanted = (text.partition(" ")[0] or "no" for text in (record, right))
-    return (f"the test went another way than with the reference: it passed {made} checks, where {wanted} are made, or "
-            "others in that number")
+    made, wanted = (lines[-1].split()[0] if lines else "no" for lines in (record, right))
+    if made != wanted:
+        how = f"it passed {made} checks, where {wanted} are made"
+    else:
+        line = next((there.split()[1] for here, there in zip(record, right)
+                     if here != there and there.startswith("at ")), "the last")
+        how = f"up to its line {line} it compared other numbers, or made other checks, and found them right"
+    return f"the test went another way than with the reference: {how}"
 
 
-def _record(ended: box.Ended) -> str:
-    """Which checks were made: their number, and a digest of their places; "" if that is not told once."""
+def _record(ended: box.Ended) -> list[str]:
+    """The record of the checks that were made: of each of the first its line and a digest, then of all their number and
+    one. [] if that is not told once.
+    """
     found = RECORD.findall(ended.text)
-    return found[0] if len(found) == 1 else ""
+    return found if [line.startswith("at ") for line in found].count(False) == 1 else []
 
 
 def _run_test(lab: Lab, workshop: Workshop, program: str, test: str) -> tuple[bool, str, bool]:

@@ -84,7 +84,7 @@ class Workshop:
         self.references: dict[int, str] = {}  # by lab: the simulator with its reference
         self.outlines: dict[tuple[int, str], replay.Outline] = {}  # of the reference's runs: of seed and title
         self.key = str(secrets.randbits(63))  # of the records of unit tests
-        self.checks: dict[str, str] = {}  # of each reference's program and test: the record
+        self.checks: dict[str, list[str]] = {}  # of each reference's program and test: the record
         self._kept: set[pathlib.Path] = set()  # programs of references
         self._ready = False
         self._known_calls: dict[int, set[str]] = {}  # of each lab's files in the kernel, without a student's code
