@@ -50,8 +50,9 @@ def write_archive(path: pathlib.Path, members: dict[str, str]) -> None:
             archive.writestr(zipfile.ZipInfo(name, EARLIEST), text, zipfile.ZIP_DEFLATED)
 
 
-def manifest(version: str, resources: str) -> str:
-    return (f'{HEAD}<manifest xmlns="{CP11}" identifier="fairground"><metadata><schema>{version}</schema></metadata>'
+def manifest(schema: str, version: str, resources: str) -> str:
+    return (f'{HEAD}<manifest xmlns="{CP11}" identifier="fairground"><metadata><schema>{schema}</schema>'
+            f"<schemaversion>{version}</schemaversion></metadata>"
             f"<organizations/><resources>{resources}</resources></manifest>\n")
 
 
@@ -84,7 +85,7 @@ def write_qti12(path: pathlib.Path, bank: Bank) -> None:
             f'<section ident="root_section">\n{groups}</section></assessment></questestinterop>\n')
     resource = ('<resource identifier="quiz" type="imsqti_xmlv1p2" href="quiz/quiz.xml"><file href="quiz/quiz.xml"/>'
                 "</resource>")
-    write_archive(path, {"imsmanifest.xml": manifest("IMS Content", resource), "quiz/quiz.xml": text})
+    write_archive(path, {"imsmanifest.xml": manifest("IMS Content", "1.1.3", resource), "quiz/quiz.xml": text})
 
 
 def item21(variant: Variant) -> str:
@@ -107,7 +108,7 @@ def write_qti21(path: pathlib.Path, bank: Bank) -> None:
     items = {f"{name}/{variant.name}.xml": item21(variant) for name, variants in bank.items() for variant in variants}
     resources = "".join(f'<resource identifier="r{nr}" type="imsqti_item_xmlv2p1" href="{name}"><file href="{name}"/>'
                         "</resource>" for nr, name in enumerate(items))
-    write_archive(path, {"imsmanifest.xml": manifest("QTIv2.1 Package", resources), **items})
+    write_archive(path, {"imsmanifest.xml": manifest("QTIv2.1 Package", "1.0.0", resources), **items})
 
 
 def write_moodle(path: pathlib.Path, bank: Bank) -> None:
