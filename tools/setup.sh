@@ -6,7 +6,7 @@
 # packages (tools/other-systems.txt), and exits 1. When nothing is missing it says so in well under a second. It needs
 # only a POSIX shell and, to install, apt.
 #
-#	(none)		what make run, make sim, make unit and the labs need: 390 MB on an empty Debian 12
+#	(none)		what make run, make sim, make unit and the labs need: 290 MB on an empty Debian 12
 #	--docs		also pictures, the page for browsers, trace-cmd, the book: 2.1 GB more
 #	--test		also what make test needs: 2.3 GB more than (none)
 #	--all		also what nightly tests and benchmarks need: 2.7 GB more than (none)
@@ -57,7 +57,8 @@ for use in $(echo "$uses" | sed 's/,/ /g'); do
 done
 
 # One line for each need: the uses for which it is needed, how to find it, the Debian package, and what it does here.
-# "cmd X": a program on PATH; "file X": a file, wildcards allowed; "static X": a program without dynamic linker.
+# "cmd X": a program on PATH; "file X": a file, wildcards allowed; "static X": a program without dynamic linker;
+# "qemu -": a QEMU, on PATH or beside it.
 needs='
 run,sim,unit   cmd gcc             gcc              # compiles the kernel, the tests and the simulator
 run,sim,unit   file /usr/include/stdio.h libc6-dev  # the tests and the simulator are hosted programs
@@ -65,8 +66,7 @@ run,sim,unit   cmd ld              binutils         # links the kernel
 run,sim,unit   cmd make            make             # the one entry point
 test,types,format cmd git          git              # which files there are; of a clone every run prints the commit
 run,sim        cmd python3         python3          # runner, symbol table, tidy (standard library only)
-run            cmd qemu-system-x86_64 qemu-system-x86 # the machine
-run            file /usr/share/qemu/qboot.rom qemu-system-data # the small firmware: starts in 0.3 virtual ms
+run            qemu -              qemu-system-x86  # the machine; brings the small firmware, which starts in 0.3 ms
 run            cmd musl-gcc        musl-tools       # user programs are static musl binaries
 run            static busybox      busybox-static   # the shell inside; unmodified
 run            cmd cpio            cpio             # packs the initial RAM file system
@@ -80,6 +80,7 @@ iso            file /usr/lib/grub/i386-pc/boot_hybrid.img grub-pc-bin # what it 
 iso            file /usr/lib/grub/x86_64-efi/kernel.img grub-efi-amd64-bin # and for UEFI,
 iso            cmd xorriso         xorriso          # and two programs that make the image of them
 iso            cmd mformat         mtools
+iso,test       cmd qemu-system-x86_64 qemu-system-x86 # the machine with all its firmware: docs/machine.md starts it
 test           file /usr/share/ovmf/OVMF.fd ovmf    # UEFI for QEMU: the boot image starts there, too
 traces         cmd trace-cmd       trace-cmd        # reads our traces; the tests compare with it
 pictures       file /usr/lib/python3*/*-packages/matplotlib/__init__.py python3-matplotlib # pictures of experiments
@@ -117,6 +118,13 @@ bench          cmd valgrind        valgrind         # make bench-sim counts inst
 spin           cmd spin            spin             # checks the models of wakeups and switches, tests/spin
 mutate         file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # the syntax tree of the source
 '
+
+# What Debian 12 installs for the machine: not its own QEMU, which is too old, but the libraries of the newer one. With
+# its own it would be 100 MB more. Empty where the packages of the table serve, or the newer one cannot be had.
+beside=''
+libraries_of_new_qemu='libaio1 libbpf1 libcapstone4 libfdt1 libfuse3-3 libglib2.0-0 libgnutls30 libibverbs1
+	libjpeg62-turbo libnuma1 libpixman-1-0 libpmem1 libpng16-16 librdmacm1 libsasl2-2 libseccomp2 libslirp0 libudev1
+	liburing2 libvdeplug2 libzstd1'
 
 # SMP under -icount needs a QEMU that shares a turn among CPUs, 8.1 or newer (docs/adr/003-deterministic-smp.md).
 new_qemu=8.1
@@ -156,6 +164,10 @@ list_missing() {
 		cmd) command -v "$what" >/dev/null 2>&1 ;;
 		file) exists $what ;;
 		static) is_static "$what" ;;
+		qemu)
+			package=${beside:-$package}
+			have_new_qemu || command -v qemu-system-x86_64 >/dev/null
+			;;
 		esac || echo "$package"
 	done
 }
@@ -215,9 +227,14 @@ leave_out_others() {
 	)
 }
 
-# Four packages of Debian's backports, beside the system's QEMU, on whose libraries it depends.
+is_bookworm() {
+	[ -e /etc/os-release ] && (. /etc/os-release && [ "${VERSION_CODENAME:-}" = bookworm ]) &&
+		command -v apt-get >/dev/null
+}
+
+# Four packages of Debian's backports, for a directory of their own.
 fetch_new_qemu() {
-	. /etc/os-release && [ "${VERSION_CODENAME:-}" = bookworm ] || return 1
+	is_bookworm || return 1
 	say "fetching QEMU >= $new_qemu from bookworm-backports into $new_qemu_dir"
 	use_suite debian bookworm-backports && unpack qemu-system-x86 qemu-system-common qemu-system-data seabios &&
 		leave_out_others || return 1
@@ -372,15 +389,18 @@ fi
 [ "$(uname -sm)" = "Linux x86_64" ] || fail "Fairground is built on x86-64 Linux; this is $(uname -sm)." \
 	"Elsewhere: a Linux machine, container or WSL; make page there gives one file for any browser."
 
+! is_bookworm || beside=$libraries_of_new_qemu
 missing=$(list_missing)
 [ -z "$missing" ] || install $missing
-missing=$(list_missing)
-[ -z "$missing" ] || fail "still missing after installation: $(echo $missing)"
-
 if is_used run && ! have_new_qemu && ! { fetch_new_qemu && have_new_qemu; }; then
+	beside=''
+	missing=$(list_missing)
+	[ -z "$missing" ] || install $missing
 	say "no QEMU >= $new_qemu here, which SMP under ICOUNT=1 needs (all else works): install a newer" \
 		"qemu-system-x86 and put it first in PATH, or name it in FAIRGROUND_QEMU."
 fi
+missing=$(list_missing)
+[ -z "$missing" ] || fail "still missing after installation: $(echo $missing)"
 if is_used pictures,book && ! have_packages && ! fetch_packages; then
 	say "some Python packages could not be fetched, which Parquet, the form of Perfetto and the book need (all" \
 		"else works): python3 -m pip install --no-deps --target $packages_dir -r $packages_list"

@@ -9,6 +9,7 @@ import contextlib
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 
@@ -328,15 +329,34 @@ def test_set_up_shows_what_apt_does(tmp_path, term):
     assert (tmp_path / "words").read_text() == "update\n-y\n"
 
 
+@pytest.mark.skipif(os.getuid() != 0 or not shutil.which("bwrap"), reason="only root installs; in a box without QEMU")
+def test_debian_12_gets_the_libraries_of_a_newer_qemu(tmp_path):
+    """Its own is installed only if the newer one cannot be fetched."""
+    path = tmp_path / "bin"
+    path.mkdir()
+    without(path, "apt-get", "qemu")
+    (path / "apt-get").unlink(missing_ok=True)
+    (path / "apt-get").write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/words\n')
+    (path / "apt-get").chmod(0o755)
+    (tmp_path / "os-release").write_text("VERSION_CODENAME=bookworm\n")
+    box = ["bwrap", "--dev-bind", "/", "/", "--tmpfs", "/opt", "--ro-bind", tmp_path / "os-release", "/etc/os-release"]
+    done = subprocess.run([*box, "sh", "tools/setup.sh", "--for", "run"], cwd=ROOT, stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+                          env={"PATH": str(path), "TERM": "dumb"})
+    asked = [line for line in (tmp_path / "words").read_text().splitlines() if "-y" in line]
+    assert [("libcapstone4" in line, "qemu-system-x86" in line) for line in asked] == [(True, False), (False, True)]
+    assert done.returncode == 1 and "still missing after installation: qemu-system-x86" in done.stderr
+
+
 def test_set_up_knows_each_use_and_each_package():
     """Uses that make asks for, and the names of other systems, are those of the table in tools/setup.sh."""
     with open(f"{ROOT}/tools/setup.sh", encoding="utf-8") as script, \
             open(f"{ROOT}/tools/other-systems.txt", encoding="utf-8") as others, \
             open(f"{ROOT}/mk/tools.mk", encoding="utf-8") as rules:
-        needs = re.findall(r"^([a-z,]+) +(?:cmd|file|static) \S+ +(\S+)", script.read(), re.MULTILINE)
+        needs = re.findall(r"^([a-z,]+) +(?:cmd|file|static|qemu) \S+ +(\S+)", script.read(), re.MULTILINE)
         rows = [line.split() for line in others if not line.startswith("#")]
         asked = set(re.findall(r"[a-z]+", " ".join(re.findall("^USES_.*:=(.*)$", rules.read(), re.MULTILINE))))
-    assert len(needs) > 40 and sorted(row[0] for row in rows) == sorted(package for _, package in needs)
+    assert len(needs) > 40 and sorted(row[0] for row in rows) == sorted({package for _, package in needs})
     assert all(len(row) == 5 for row in rows)
     known = {use for uses, _ in needs for use in uses.split(",")}
     assert asked - {"USES", "test", "rest"} <= known and set_up("--lacks", ",".join(sorted(known))).returncode == 0
