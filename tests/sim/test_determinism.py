@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A run is a function of its command line: the same bytes again, and other bytes for another seed."""
 
+import itertools
 import json
 import subprocess
 
+import pytest
+
 from tests.sim.conftest import BUILD, ROOT
+from fairground.base.settings import SCHEDULERS
 from fairground.machine.image import event_values
 from fairground.trace.tracefile import TraceFile
 
@@ -119,3 +123,10 @@ def test_a_swap_leaves_the_past_as_it_was(tmp_path):
     plain, same, other = events(), events("--swap", "30ms/eevdf"), events("--swap", "30ms/cfs")
     past = [event for event in plain if event[0] < 30_000_000]
     assert plain == same and other != plain and other[:len(past)] == past and len(plain) > len(past) > 300
+
+
+@pytest.mark.parametrize("first, then", itertools.permutations(SCHEDULERS, 2))
+def test_recording_decisions_changes_nothing_after_a_swap(traced_alike, first, then):
+    """Queued tasks enter the new policy one after the other, and each arrival is recorded."""
+    traced_alike(f"--sched {first} --swap 12000001ns/{then} --cpus 2 --time 1s hogs:n=4 hogs:n=2,nice=5 "
+                 "bursts:n=3,run=2ms,sleep=10ms")

@@ -87,9 +87,12 @@ u64 eevdf_now(struct fair_queue *q)
 	return eq->v0;
 }
 
+/* A record leaves v0 where it is: those whom a swap brings measure from it, one after the other. */
 void eevdf_queue_numbers(struct fair_queue *q, struct queue_numbers *n)
 {
-	n->v = eevdf_now(q);
+	const struct eevdf_queue *eq = eevdf_queue(q);
+
+	n->v = eq->v0 + (eq->sum_weight ? (u64)div_floor(eq->sum_key, eq->sum_weight) : 0);
 }
 
 /* --- lag -------------------------------------------------------------------- */
