@@ -60,6 +60,7 @@ def test_the_longest_wait_is_explained_and_any_other(seen, tmp_path):
         assert said == lateness.conclusion(late, found.line, True)
         assert [row[0] for row in rows] == [why.ms(stretch.start) for stretch in late.stretches]
         assert [row[3] for row in rows] == [found.line.label(stretch.pid) for stretch in late.stretches]
+    assert seen["whyFutures"] == why.in_words(why.find(str(trace), "1", 2, BUILD).explained[1].futures) + "."
     where, rule = seen["whyGone"]
     assert f"{float(seen['whyOther'][1][0][0]):.3f} ms" in where and rule.startswith("pick: ")
 

@@ -2,6 +2,7 @@
 """Why a task waited: the page for browsers and `fairground why` say the same of the same run, to the letter."""
 
 import json
+import re
 import subprocess
 
 import pytest
@@ -28,7 +29,7 @@ RUNS = [f"--sched {sched} {HOGS}" for sched in SCHEDULERS] + [
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
-    """[(words, path of the trace, what the page says of the words, what it says of the trace)]"""
+    """[(path of the trace, what the page says of the words, what it says of the trace, and of other policies)]"""
     page_or_skip()
     place = tmp_path_factory.mktemp("why")
     runs = []
@@ -74,7 +75,7 @@ def ended(said):
 def test_both_say_the_same(compared):
     """A trace ends with its last event and the page's run later, so that only waits are compared which end in both."""
     reasons, classes, compared_waits = set(), set(), 0
-    for path, *of_page in compared:
+    for path, *of_page, _ in compared:
         for task, ours in of_trace(path).items():
             for said in of_page:
                 theirs = ended(said.get(task, []))
@@ -88,3 +89,17 @@ def test_both_say_the_same(compared):
     assert compared_waits > 300
     missing = {"cfs", "eevdf", "bore", "fdl", "fifo", "nobody", "a"} - reasons
     assert not missing and len(classes) == 2
+
+
+def test_both_say_the_same_of_other_policies(compared):
+    """Of the longest wait of some tasks of each run. Where a wait outlasts a future, only that is said alike."""
+    more, policies, found_some = re.compile(r"more than [\d.]+ ms"), set(), 0
+    for path, _, _, futures in compared:
+        for task in sorted(futures)[::3]:
+            (late, found, problem), = why.find(path, task, 1, BUILD).explained
+            assert found and not problem
+            if late.wait.ended:
+                assert more.sub("long", futures[task]) == more.sub("long", why.in_words(found)), (path, task)
+                policies |= {future.policy for future in found}
+                found_some += len({future.length for future in found}) > 1
+    assert policies == set(SCHEDULERS) and found_some > 10

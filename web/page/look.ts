@@ -8,7 +8,7 @@ import {canBeTasks, knowsWaits, longestWait, usualRows} from './rows';
 import {Decision, Run, waitsOf} from './model';
 import {TEXT} from './strings';
 import {$, el, ms, named, table} from './ui';
-import {drawWhy} from './why';
+import {Futures, drawWhy} from './why';
 
 /** The number of the run that is stepped through, and of its decision. */
 export type State = {shown: number, at: number};
@@ -42,8 +42,8 @@ function decisionAt(run: Run, time: number) {
   return Math.min(run.decisions.at(time), run.decisions.length - 1);
 }
 
-/** Makes the controls. @state is what is shown, and @changed is called when it is another. */
-export function makeLook(state: State, changed: () => void) {
+/** Makes the controls. @state is what is shown, and @changed is called when it is another. @futures makes other runs. */
+export function makeLook(state: State, changed: () => void, futures?: Futures) {
   const view: View = {from: 0, to: 1, sought: '', by: 'cpu'};
   let runs: Run[] = [], drawn: Run[] = [], length = 0, marked: number | undefined, playing = 0;
 
@@ -86,7 +86,7 @@ export function makeLook(state: State, changed: () => void) {
         setRows(usualRows(runs));
       drawAll();
       drawShares(run);
-      drawWhy(run, longestWait(run), (at) => show(state.shown, at));
+      drawWhy(run, longestWait(run), (at) => show(state.shown, at), futures);
     }
     drawn = runs;
     mark(marked);

@@ -29,7 +29,7 @@ const say = (text: string) => { $('error').textContent = text; };
 const look = makeLook(state, () => {
   drawAverages();
   linkSoon();
-});
+}, {policies: () => allPolicies(), simulate});
 const {show, current} = look;
 
 // --- running -------------------------------------------------------------------------------------

@@ -52,6 +52,7 @@ export const TEXT = {
   right: 'Right.', wrong: 'No: look at the first decision that differs, and at what it compared.', bugBefore: '◀ Bug before', bugAfter: 'Next bug ▶', leaveHunt: 'Leave',
   withBug: 'with bug',
   why: 'Why late?', whyFrom: 'from ms', whyMs: 'ms', whyCpu: 'CPU', whyRan: 'ran instead', whyGo: 'Go to this decision', whyMore: 'and N times more; fairground why tells all',
+  whyFutures: 'Under another policy?', whyFuturesHelp: 'Simulate the same moment under each other policy',
   write: 'Write a policy', writeHelp: 'A fair policy in a few lines, which runs beside the policies chosen below, with all invariants checked at each step. ' +
     'The entity with the least key runs next; the hooks set it. Control and Enter together run the text.',
   policyText: 'The policy\'s text', written: 'Examples', runOwn: 'Run it beside the others', export: 'Export as C', exportedText: 'The policy as C',

@@ -211,22 +211,60 @@ export function waitsOf(run: Run, pid: number): Wait[] {
   return run.waiting.filter((wait) => wait.pid === pid).sort((a, b) => a.from - a.to + b.to - b.from || a.from - b.from);
 }
 
+// --- other policies ------------------------------------------------------------------------------
+
+/** Simulates the runs @asked, and calls @done with what became of them. */
+export type Futures = {policies(): string[], simulate(asked: object[], done: (found: Run[]) => void): void};
+
+const LEAST = 100_000_000;   // ns that a future lasts at least
+
+/** The runs to ask for: that of the @wait once more, under each other of @policies from the wait on. As futures.py. */
+export function futuresOf(run: Run, wait: Wait, policies: string[]) {
+  const {words, changes, ...rest} = run.made!, at = wait.before < 0 ? wait.from - 1 : wait.from + 1;   // a wakeup is decided anew; the end of a turn stands
+  const before = changes.filter((change) => change.at <= at), valueOf = (option: string) => words.indexOf(option) + 1;
+  const now = last(before.filter(({what}) => what === 'policy'))?.value ?? words[valueOf('--sched')];
+  const length = wait.from + Math.max(4 * (wait.to - wait.from), LEAST);
+  return policies.filter((name) => name !== now).map((name) => ({...rest, name, words: words.map((word, i) => i === valueOf('--time') ? `${length}ns` : word), changes: [...before, {at, what: 'policy', value: name}]}));
+}
+
+/** How long the @wait was in those futures, in words. */
+export function tellFutures(found: Run[], wait: Wait): string {
+  const under = new Map<string, string[]>();
+  found.map((run) => ({run, same: run.waiting.find(({pid, from}) => pid === wait.pid && from === wait.from)}))
+    .map(({run, same}) => ({name: run.name, ns: same ? same.to - same.from : 0, ends: !same || same.to < run.end}))
+    .sort((a, b) => a.ns - b.ns || Number(b.ends) - Number(a.ends))
+    .forEach(({name, ns, ends}) => {
+      const length = ns ? fill(ends ? 'as_long' : 'longer', {ms: ms(ns)}) : PHRASES.no_wait;
+      under.set(length, [...(under.get(length) ?? []), name]);
+    });
+  return fill('futures', {futures: [...under].map(([length, names]) => `${length} (${names.join(', ')})`).join('; ')});
+}
+
 // --- in the page ---------------------------------------------------------------------------------
 
 const chosen = {run: undefined as Run | undefined, pid: 0, nr: 0};
 
-function drawWait(run: Run, wait: Wait, go: (at: number) => void) {
+// What asks for the futures of a wait, and then is what is said of them.
+function offerFutures(run: Run, wait: Wait, futures: Futures) {
+  const said = el('p', {id: 'whyfutures'}, el('button', {type: 'button', title: TEXT.whyFuturesHelp, onclick: () => futures.simulate(futuresOf(run, wait, futures.policies()), (found) => {
+    said.textContent = `${tellFutures(found, wait)}.`;
+  })}, TEXT.whyFutures));
+  return said;
+}
+
+function drawWait(run: Run, wait: Wait, go: (at: number) => void, futures?: Futures) {
   const told = tell(run, explain(run, wait));
   const more = told.rows.length - MOST_ROWS, why = (parts: string[]) => el('td', {}, ...parts.flatMap((part, i) => i ? [el('br'), part] : [part]));
   const from = (text: string, at?: number) => at === undefined ? text : el('button', {type: 'button', title: TEXT.whyGo, onclick: () => go(at)}, text);
   $('why').querySelector('div')!.replaceChildren(el('p', {id: 'whysaid'}, told.conclusion), ...(told.lost ? [el('p', {className: 'soft'}, `${TEXT.because} ${told.lost}`)] : []),
     el('div', {className: 'scroll'}, el('table', {ariaLabel: TEXT.why}, el('thead', {}, el('tr', {}, ...[TEXT.whyFrom, TEXT.whyMs, TEXT.whyCpu, TEXT.whyRan, TEXT.because].map((text) =>
       el('th', {scope: 'col'}, text)))), el('tbody', {}, ...told.rows.slice(0, MOST_ROWS).map((row) => el('tr', {}, el('td', {}, from(row.start, row.at)), el('td', {}, row.length), el('td', {}, String(row.cpu)),
-        el('td', {}, row.pid ? named(row.pid, row.name) : row.name), why(row.because)))))), ...(more > 0 ? [el('p', {className: 'soft'}, TEXT.whyMore.replace('N', String(more)))] : []));
+        el('td', {}, row.pid ? named(row.pid, row.name) : row.name), why(row.because)))))), ...(more > 0 ? [el('p', {className: 'soft'}, TEXT.whyMore.replace('N', String(more)))] : []),
+    ...(futures && run.made ? [offerFutures(run, wait, futures)] : []));
 }
 
 /** Tell why a task of @run waited, at first the one with the longest wait. @go goes to a decision. */
-export function drawWhy(run: Run, worst: Wait | undefined, go: (at: number) => void) {
+export function drawWhy(run: Run, worst: Wait | undefined, go: (at: number) => void, futures?: Futures) {
   $('why').hidden = !worst || !run.decisions.length;
   if (!worst || !run.decisions.length)
     return;
@@ -237,7 +275,7 @@ export function drawWhy(run: Run, worst: Wait | undefined, go: (at: number) => v
     const select = el('select', {id, ariaLabel: name}, ...texts.map(([of, text]) => el('option', {value: String(of), selected: of === value}, text)));
     select.onchange = () => {
       then(Number(select.value));
-      drawWhy(run, worst, go);
+      drawWhy(run, worst, go, futures);
       $(id).focus();
     };
     return select;
@@ -245,5 +283,5 @@ export function drawWhy(run: Run, worst: Wait | undefined, go: (at: number) => v
   $('why').querySelector('h2')!.replaceChildren(TEXT.why, ' ',
     choice('whytask', TEXT.task, late.map((pid) => [pid, label(run, pid)]), chosen.pid, (pid) => Object.assign(chosen, {pid, nr: 0})), ' ',
     choice('whywait', TEXT.waits, waits.slice(0, OFFERED).map((wait, nr) => [nr, `${nr + 1}. ${ms(wait.to - wait.from)} ms`]), chosen.nr, (nr) => { chosen.nr = nr; }));
-  drawWait(run, waits[chosen.nr], go);
+  drawWait(run, waits[chosen.nr], go, futures);
 }

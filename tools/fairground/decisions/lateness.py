@@ -193,6 +193,8 @@ PHRASES = {
     "nowhere": "{name} waited {ms} ms, and the trace does not say where.",
     "conclusion": "{name} waited {ms} ms for CPU {cpus} {beginning}, while {who} had it{why}.",
     "because": ", because {why}", "chiefly": ", chiefly because {why}", "no_reason": "; why is not recorded",
+    "futures": "Under another policy from that moment on: {futures}", "as_long": "{ms} ms",
+    "longer": "more than {ms} ms", "no_wait": "no wait",
     "and": " and ", "went_on": "{number} tick let it go on", "went_on_often": "{number} ticks let it go on",
 }
 

@@ -24,8 +24,8 @@ from ..words import Command
 from .decision_file import DecisionFile, NoDecisions, open_file
 from .fair_text import ms
 from .futures import Future, command_of, futures, run
-from .lateness import SHAPES, Lateness, Wait, because, beginning, conclusion, explain, rule_of, \
-    waits_of, went_on
+from .lateness import PHRASES, SHAPES, Lateness, Wait, because, beginning, conclusion, explain, rule_of, \
+    say, waits_of, went_on
 
 COMMAND = Command("why", machine=True, built="image sim", examples=(
     ("run.dat --task burst", "the longest waits of burst in a trace, and why"),
@@ -163,9 +163,10 @@ def in_words(futures_of: Sequence[Future]) -> str:
     """How long the wait would have been, and under which policies."""
     under: dict[str, list[str]] = {}
     for future in futures_of:
-        length = "no wait" if future.length is None else f"{'more than ' * (not future.ended)}{ms(future.length)} ms"
+        length = PHRASES["no_wait"] if not future.length else \
+            say("as_long" if future.ended else "longer", ms=ms(future.length))
         under.setdefault(length, []).append(future.policy)
-    return "; ".join(f"{length} ({', '.join(names)})" for length, names in under.items())
+    return say("futures", futures="; ".join(f"{length} ({', '.join(names)})" for length, names in under.items()))
 
 
 def text_of(number: int, each: Late, found: Found) -> list[str]:
@@ -183,7 +184,7 @@ def text_of(number: int, each: Late, found: Found) -> list[str]:
                      f"{line.label(stretch.pid) if stretch.pid else '-':<15}  {reason}")
         lines += [" " * 53 + part for part in more]
     if each.futures:
-        lines.append(f"  Under another policy from that moment on: {in_words(each.futures)}")
+        lines.append(f"  {in_words(each.futures)}")
     elif each.not_told:
         lines.append(f"  Under another policy: {each.not_told}")
     return [*lines, *textwrap.wrap(f"So {conclusion(each.late, line, found.recorded)}", 116, initial_indent="  ",
