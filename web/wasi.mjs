@@ -167,6 +167,11 @@ export function makeSystem(words, files = {}, from = null) {
       view().setBigUint64(result + 32, BigInt(file?.size ?? 0), true);
       return OK;
     },
+    path_unlink_file(directory, path, length) {
+      const name = plain(decoder.decode(bytes(path, length)));
+      written.delete(name);
+      return disk.delete(name) ? OK : ENOENT;
+    },
     fd_read(fd, vector, count, result) {
       const entry = open.get(fd);
       if (!entry)

@@ -34,14 +34,23 @@ FILE *output_create(const char *option, const char *path)
 	return file;
 }
 
+__noreturn void output_refused(const char *option, const char *path)
+{
+	const char *why = errno ? strerror(errno) : "a part of it was refused";
+	struct stat status;
+
+	if (!stat(path, &status) && S_ISREG(status.st_mode))
+		unlink(path);
+	usage_error("--%s %s: cannot be written completely: %s", option, path, why);
+}
+
 void output_finish(FILE *file, const char *option, const char *path)
 {
 	bool failed = ferror(file);
 
 	errno = 0;
 	if (fclose(file) || failed)
-		usage_error("--%s %s: cannot be written completely: %s", option, path,
-			    errno ? strerror(errno) : "a part of it was refused");
+		output_refused(option, path);
 }
 
 static void finish_standard_output(void)

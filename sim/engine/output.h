@@ -8,9 +8,11 @@
 
 /*
  * Creates the file @path, which the user named by --@option. A usage error if that cannot be done.
- * output_finish() writes the rest and closes it; a usage error if not all could be written.
+ * output_finish() writes the rest and closes it. If not all could be written, output_refused()
+ * removes the half file; errno says why.
  */
 FILE *output_create(const char *option, const char *path);
+__noreturn void output_refused(const char *option, const char *path);
 void output_finish(FILE *file, const char *option, const char *path);
 
 /*

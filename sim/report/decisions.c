@@ -284,8 +284,7 @@ struct decision_file *decisions_open(struct sim *sim, const struct report *r, co
 void decisions_flush(struct decision_file *file)
 {
 	if (fflush(file->out))
-		usage_error("--decisions %s: cannot be written completely: %s", file->path,
-			    strerror(errno));
+		output_refused("decisions", file->path);
 }
 
 void decisions_close(struct decision_file *file)

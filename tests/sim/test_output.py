@@ -3,6 +3,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -10,6 +11,8 @@ import pytest
 from tests.sim.conftest import BUILD, SEC, policies
 
 SWITCH = re.compile(r"\[(\d+)\] +([\d.]+): sched_switch: +(.*):(\d+) \[\d+\] (\S+) ==> (.*):(\d+) \[\d+\]")
+
+FULL = "No space left on device"
 
 
 def report(path):
@@ -24,6 +27,21 @@ def test_output_that_cannot_be_written(words, where, why):
     done = subprocess.run(f"{BUILD}/schedsim {words} {where}", shell=True, stderr=subprocess.PIPE, text=True,
                           check=False)
     assert (done.returncode, done.stderr) == (2, f"schedsim: the output cannot be written: {why}\n")
+
+
+@pytest.mark.skipif(not shutil.which("bwrap"), reason="bubblewrap is not installed")
+@pytest.mark.parametrize("option, name, taken", [
+    ("--trace", "t.dat", 4096), ("--decisions", "d.json", 4096), ("--decisions", "d.bin", 4096),
+    ("--decisions", "d.dat", 4096), ("--json", "r.json", 8192), ("--schedstat", "s.txt", 8192)])
+def test_a_full_disk_keeps_no_half_file(option, name, taken):
+    """In a box, one with 4 kB, or nothing, left."""
+    words = f"head -c {taken} /dev/zero >/mnt/zeros; " \
+            f"{BUILD}/schedsim --cpus 16 --time 1s hogs:n=60 {option} /mnt/{name}; echo status $?; ls /mnt"
+    done = subprocess.run(["bwrap", "--dev-bind", "/", "/", "--size", "8192", "--tmpfs", "/mnt", "sh", "-c", words],
+                          capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("status 2\nzeros\n"), done.stdout
+    assert done.stderr == f"schedsim: {option} /mnt/{name}: cannot be written completely: {FULL}\n" or \
+        done.stderr == f"schedsim: {option} /mnt/{name}: cannot be written completely: a part of it was refused\n"
 
 
 def test_a_closed_output_is_not_the_trace(tmp_path):

@@ -4,6 +4,7 @@ a trace that is there; this shares no code with the reader but the list of field
 
 import re
 import struct
+import zlib
 from typing import NamedTuple
 
 from fairground.trace.tracefile import TraceFile
@@ -134,3 +135,58 @@ def trace_dat(path, order="<", long=8, keep=lambda event: True, lost=None):
         head += machine.pack("QQ", at, len(pages))
         at += len(pages)
     return head.ljust(first, b"\0") + b"".join(data)
+
+
+# --- version 7, packed by zlib ----------------------------------------------------------------------------------------
+
+
+def _packed(raw: bytes) -> bytes:
+    """@raw as one piece that zlib packed: its size before and after first."""
+    packed = zlib.compress(raw)
+    return struct.pack("<II", len(packed), len(raw)) + packed
+
+
+class _Plain:
+    """A trace of version 7 that is not packed. A part of it is packed where it lies, and its place keeps its size."""
+
+    def __init__(self, plain: bytes) -> None:
+        self.all = bytearray(plain)
+
+    def put(self, at: int, size: int, packed: bytes) -> bool:
+        """Put @packed in place of the @size bytes at @at, if there is room for it."""
+        if len(packed) <= size:
+            self.all[at:at + len(packed)] = packed
+        return len(packed) <= size
+
+    def section(self, at: int) -> None:
+        size, = struct.unpack_from("<Q", self.all, at + 8)
+        if self.put(at + 16, size, _packed(bytes(self.all[at + 16:at + 16 + size]))):
+            self.all[at + 2] |= 1
+
+    def buffer(self, option: bytes) -> None:
+        """The pages of all CPUs: a number of pieces, here one, and each piece."""
+        at, = struct.unpack_from("<Q", option)
+        after = option.index(b"\0", option.index(b"\0", 8) + 1) + 1  # name and clock
+        number, = struct.unpack_from("<I", option, after + 4)
+        for _, start, size in struct.iter_unpack("<IQQ", option[after + 8:after + 8 + 20 * number]):
+            piece = _packed(bytes(self.all[start:start + size]))
+            assert not size or self.put(start, size, struct.pack("<I", 1) + piece)
+        self.all[at + 2] |= 1
+
+
+def zlib_packed(plain: bytes) -> bytes:
+    """The trace @plain, of version 7, as a trace-cmd with zlib writes it. Debian's has none."""
+    trace, at = _Plain(plain), plain.index(b"none\0")
+    trace.all[at:at + 5] = b"zlib\0"
+    options, = struct.unpack_from("<Q", plain, plain.index(b"\0", at + 5) + 1)
+    at, size = options + 16, struct.unpack_from("<Q", plain, options + 8)[0]
+    while at < options + 16 + size:
+        kind, length = struct.unpack_from("<HI", plain, at)
+        option = plain[at + 6:at + 6 + length]
+        if 16 <= kind <= 21:
+            trace.section(struct.unpack("<Q", option)[0])
+        elif kind == 3:
+            trace.buffer(option)
+        at += 6 + length
+    trace.section(options)
+    return bytes(trace.all)

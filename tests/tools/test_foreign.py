@@ -147,6 +147,8 @@ def kinds_of_files(to):
         path = found[f"7, {how}"] = to / f"{how}.dat"
         subprocess.run(["trace-cmd", "convert", "--file-version", "7", "--compression", how, "-i", LINUX, "-o", path],
                        check=True, capture_output=True)
+    found["7, zlib"] = to / "zlib.dat"
+    found["7, zlib"].write_bytes(foreign.zlib_packed((to / "none.dat").read_bytes()))
     return found
 
 
@@ -175,7 +177,12 @@ def test_the_page_knows_no_waits_without_wakeups_and_names_perfs_files(unwoken, 
     cut, packed = tmp_path / "cut.dat", tmp_path / "other.dat"
     cut.write_bytes(LINUX.read_bytes()[:-3000])
     packed.write_bytes(LINUX.read_bytes().replace(b"zstd\x00", b"lzma\x00", 1))
-    told, perfs, early, other = in_page(unwoken, perf, cut, packed)
+    spoilt = tmp_path / "spoilt.dat"
+    zipped = foreign.zlib_packed(kinds_of_files(tmp_path)["7, none"].read_bytes())
+    at = zipped.rindex(b"\x78\x9c")  # where zlib's first bytes are last
+    spoilt.write_bytes(zipped[:at + 40] + bytes(100) + zipped[at + 140:])
+    told, perfs, early, other, broken = in_page(unwoken, perf, cut, packed, spoilt)
+    assert broken.endswith(": it is damaged.")
     assert told["waiting"] == [] and len(told["spans"]) > 100
     assert "it is a perf.data, which only perf can read" in perfs and "fairground report" in perfs
     assert early.endswith((": it ends too early.", ": it is damaged.")) and "versions 6 and 7" in other

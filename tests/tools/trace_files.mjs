@@ -12,12 +12,12 @@ const {outputFiles: [script]} = await build({entryPoints: [`${tree}/web/page/fil
   target: 'es2022', nodePaths: [path.resolve(modules)], define: {RULES: '{}', POLICIES: '{}'}});
 const {readFile} = await import(`data:text/javascript;base64,${Buffer.from(script.text).toString('base64')}`);
 
-const read = (file) => {
+const read = async (file) => {
   try {
-    const {spans, waiting, names, cpus, begin, end} = readFile(path.basename(file), new Uint8Array(fs.readFileSync(file)));
+    const {spans, waiting, names, cpus, begin, end} = await readFile(path.basename(file), new Uint8Array(fs.readFileSync(file)));
     return {spans, waiting, names: [...names], cpus, begin, end};
   } catch (error) {
     return error.message;
   }
 };
-console.log(JSON.stringify(files.map(read)));
+console.log(JSON.stringify(await Promise.all(files.map(read))));

@@ -50,5 +50,5 @@ function futures(run, policies) {
 }
 
 const policies = Object.keys(JSON.parse(names.POLICIES));
-console.log(JSON.stringify(JSON.parse(fs.readFileSync(0, 'utf8')).map(({words, file, waits}) =>
-  [said(made(words), waits), said(readFile(file, new Uint8Array(fs.readFileSync(file))), waits), futures(made(words), policies)])));
+console.log(JSON.stringify(await Promise.all(JSON.parse(fs.readFileSync(0, 'utf8')).map(async ({words, file, waits}) =>
+  [said(made(words), waits), said(await readFile(file, new Uint8Array(fs.readFileSync(file))), waits), futures(made(words), policies)]))));

@@ -46,7 +46,7 @@ function readPage(reader: Reader, start: number, size: number, long: number, use
 }
 
 // A reader of the trace's bytes as version 6 has them, behind the size @page of a page.
-function openTrace(bytes: Uint8Array): {reader: Reader, long: number, page: number} {
+async function openTrace(bytes: Uint8Array): Promise<{reader: Reader, long: number, page: number}> {
   const reader = new Reader(bytes);
   reader.at = TRACE.length;
   const version = reader.word(), after = reader.at, end = reader.text(1), long = reader.bytes[reader.take(1)];
@@ -59,15 +59,15 @@ function openTrace(bytes: Uint8Array): {reader: Reader, long: number, page: numb
   if (version === '6')
     return {reader, long, page};
   const {at, little} = reader;
-  const old = new Reader(asVersion6(reader, [bytes.subarray(0, TRACE.length), bytes.subarray(after, at)]), little);
+  const old = new Reader(await asVersion6(reader, [bytes.subarray(0, TRACE.length), bytes.subarray(after, at)]), little);
   old.at = at;
   return {reader: old, long, page};
 }
 
 type Trace = {reader: Reader, events: Event[], formats: Map<number, Format>, names: Map<number, string>, cpus: number, topology: string};
 
-function readTrace(bytes: Uint8Array): Trace {
-  const {reader, long, page} = openTrace(bytes);
+async function readTrace(bytes: Uint8Array): Promise<Trace> {
+  const {reader, long, page} = await openTrace(bytes);
   const expect = (mark: string) => reader.text(mark.length) === mark || bad(TEXT.damaged);
   expect('header_page\0');
   const counted = Number(COMMIT_SIZE.exec(reader.text(reader.u64()))?.[1] ?? long);
@@ -137,8 +137,8 @@ function timelineOf(reader: Reader, events: Event[], end: number, cpus: number):
   return told || !untold ? line.close(end) : line.close(end).withoutWaits();
 }
 
-function traceRun(bytes: Uint8Array): Run {
-  const {reader, events, formats, names, cpus, topology} = readTrace(bytes), wanted = events.filter(({format}) => format.system === 'decision' || format.name.startsWith('sched_'));
+async function traceRun(bytes: Uint8Array): Promise<Run> {
+  const {reader, events, formats, names, cpus, topology} = await readTrace(bytes), wanted = events.filter(({format}) => format.system === 'decision' || format.name.startsWith('sched_'));
   const decisions = new Recorded(formats, reader);
   wanted.forEach((event) => decisions.add(event));
   if (!wanted.length)
@@ -164,7 +164,7 @@ function linesRun(bytes: Uint8Array): Run {
 }
 
 /** The run that the file @name of @bytes tells about. An Error has a sentence for the reader. */
-export function readFile(name: string, bytes: Uint8Array): Run {
+export async function readFile(name: string, bytes: Uint8Array): Promise<Run> {
   const start = new TextDecoder('latin1').decode(bytes.subarray(0, TRACE.length));
   if (bytes.length > MOST_BYTES)
     bad(TEXT.tooLarge);
@@ -173,7 +173,7 @@ export function readFile(name: string, bytes: Uint8Array): Run {
   if (start.startsWith(PERF))
     bad(TEXT.isPerf);
   const run = start.startsWith(BINARY) ? decisionsRun(readBinary(bytes))
-    : start === TRACE ? traceRun(bytes) : linesRun(bytes);
+    : start === TRACE ? await traceRun(bytes) : linesRun(bytes);
   for (let i = 0; i < run.decisions.length; i++)
     checkDecision(run.decisions.get(i)!, i);
   run.name ||= run.decisions.get(run.decisions.find((d) => d.policy))?.policy ?? name;

@@ -246,7 +246,7 @@ async function openFiles(files: File[]) {
       throw new Error(TEXT.tooManyFiles);
     const found: Run[] = [];
     for (const file of files) {
-      const run = readFile(file.name, new Uint8Array(await file.arrayBuffer()));
+      const run = await readFile(file.name, new Uint8Array(await file.arrayBuffer()));
       found.push({...run, name: files.length > 1 ? file.name.replace(/\.\w+$/, '') : run.name});
     }
     look.put(found);

@@ -28,7 +28,7 @@ export const TEXT = {
   notFile: 'This is not a file of decisions or a trace.dat: ', notDecision: 'its record N is not a decision that this page knows.',
   empty: 'it is empty.', endsEarly: 'it ends too early.', damaged: 'it is damaged.', otherVersion: 'it has another version of the ' +
     'compact form: take file and page from one commit.', traceVersion: 'of trace.dat versions 6 and 7 are read here, ' +
-    'plain or packed by zstd; trace-cmd convert --file-version 6 --compression none makes one.', noEvents: 'the trace has no events of the scheduler.',
+    'plain or packed by zstd or zlib; trace-cmd convert --file-version 6 --compression none makes one.', noEvents: 'the trace has no events of the scheduler.',
   isPerf: 'it is a perf.data, which only perf can read; with perf on your machine, fairground report out.html FILE makes a page of it.',
   tooLarge: 'it has more than 512 MB.',
   noDecisions: 'The trace has no decisions, so only its timeline is shown. The kernel records them with EVENTS=\'decision:*\'.',

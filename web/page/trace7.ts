@@ -17,37 +17,45 @@ function together(parts: Uint8Array[]): Uint8Array {
   return all;
 }
 
+async function unzlib(packed: Uint8Array): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await new Response(new Blob([packed as BlobPart]).stream().pipeThrough(new DecompressionStream('deflate'))).arrayBuffer());
+  } catch {
+    return bad(TEXT.damaged);
+  }
+}
+
 // Unpacks what was compressed: each piece has its size before and after.
 class Unpacker {
   private left = MOST_BYTES;
   constructor(readonly reader: Reader, private how: string) {}
 
-  private piece(): Uint8Array {
+  private async piece(): Promise<Uint8Array> {
     const {reader} = this, packed = reader.u32(), size = reader.u32(), at = reader.take(packed);
     if ((this.left -= size) < 0)
       bad(TEXT.tooLarge);
-    if (this.how !== 'zstd')
+    if (this.how !== 'zstd' && this.how !== 'zlib')
       bad(TEXT.traceVersion);
-    const bytes = decompress(reader.bytes.subarray(at, at + packed), new Uint8Array(size));
+    const piece = reader.bytes.subarray(at, at + packed), bytes = this.how === 'zlib' ? await unzlib(piece) : decompress(piece, new Uint8Array(size));
     return bytes.length === size ? bytes : bad(TEXT.damaged);
   }
   /** The bytes of the section at @at, and its number. */
-  section(at: number): {id: number, body: Uint8Array} {
+  async section(at: number): Promise<{id: number, body: Uint8Array}> {
     const {reader} = this;
     reader.at = at;
     const id = reader.u16(), flags = reader.u16(), size = (reader.u32(), reader.u64());
-    const body = flags & COMPRESSED ? this.piece() : reader.bytes.subarray(reader.take(size), reader.at);
+    const body = flags & COMPRESSED ? await this.piece() : reader.bytes.subarray(reader.take(size), reader.at);
     return {id, body};
   }
   /** The @size bytes at @at of a CPU's pages, in @packed pieces or as they are. */
-  pages(at: number, size: number, packed: boolean): Uint8Array {
+  async pages(at: number, size: number, packed: boolean): Promise<Uint8Array> {
     const {reader} = this;
     reader.at = reader.need(at, size);
     if (!packed || !size)
       return reader.bytes.subarray(at, at + size);
     const parts: Uint8Array[] = [];
     for (let n = reader.u32(); n > 0; n--)
-      parts.push(this.piece());
+      parts.push(await this.piece());
     return together(parts);
   }
 }
@@ -55,10 +63,10 @@ class Unpacker {
 type Option = {id: number, body: Uint8Array};
 
 // The options from @at on, a list of lists.
-function readOptions(from: Unpacker, at: number): Option[] {
+async function readOptions(from: Unpacker, at: number): Promise<Option[]> {
   const found: Option[] = [], {little} = from.reader;
   for (let lists = 0; at && lists < 1000; lists++) {
-    const reader = new Reader(from.section(at).body, little);
+    const reader = new Reader((await from.section(at)).body, little);
     at = 0;
     for (let id = -1; id !== DONE && reader.at < reader.bytes.length;) {
       id = reader.u16();
@@ -74,10 +82,10 @@ function readOptions(from: Unpacker, at: number): Option[] {
 
 /** The bytes of version 6 of the trace whose version 7 @reader has read, up to the size of a page. @start: the bytes
  * before that without the version, and after it. */
-export function asVersion6(reader: Reader, start: [Uint8Array, Uint8Array]): Uint8Array {
+export async function asVersion6(reader: Reader, start: [Uint8Array, Uint8Array]): Promise<Uint8Array> {
   const from = new Unpacker(reader, reader.word());
   reader.word();
-  const options = readOptions(from, reader.u64()), little = reader.little;
+  const options = await readOptions(from, reader.u64()), little = reader.little;
   const number = (value: number, bytes: 2 | 4 | 8) => {
     const view = new DataView(new ArrayBuffer(bytes));
     if (bytes === 8)
@@ -89,7 +97,7 @@ export function asVersion6(reader: Reader, start: [Uint8Array, Uint8Array]): Uin
   const bodies = new Map<number, Uint8Array>();
   for (const {id, body} of options)
     if (id >= HEADERS && id <= COMMAND_LINES)
-      bodies.set(id, from.section(new Reader(body, little).u64()).body);
+      bodies.set(id, (await from.section(new Reader(body, little).u64())).body);
   const empty = [together([ascii('header_page\0'), number(0, 8), ascii('header_event\0'), number(0, 8)]), number(0, 4),
     number(0, 4), number(0, 4), number(0, 4), number(0, 8)];
   const head = empty.map((nothing, nr) => bodies.get(HEADERS + nr) ?? nothing);
@@ -103,7 +111,7 @@ export function asVersion6(reader: Reader, start: [Uint8Array, Uint8Array]): Uin
     const cpu = of.u32(), where = of.u64(), size = of.u64();
     if (cpu >= 4096)
       bad(TEXT.damaged);
-    data[cpu] = from.pages(where, size, packed);
+    data[cpu] = await from.pages(where, size, packed);
   }
   const pages = Array.from(data, (each) => each ?? new Uint8Array(0));
   const texts = options.filter(({id}) => id < HEADERS && id !== BUFFER)

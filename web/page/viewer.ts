@@ -17,7 +17,7 @@ async function bytesOf(text: string): Promise<Uint8Array> {
 }
 
 async function open(given: HTMLElement): Promise<Run> {
-  const {name} = given.dataset, run = readFile(name!, await bytesOf(given.textContent!));
+  const {name} = given.dataset, run = await readFile(name!, await bytesOf(given.textContent!));
   run.name = run.name === name ? name : `${name}: ${run.name}`;
   return run;
 }
