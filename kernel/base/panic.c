@@ -179,12 +179,21 @@ static void print_trace(void)
 		backtrace_print(died_in);
 }
 
+static const char *died_of;
+
+/* A screen keeps its last lines only. */
+static void print_reason_again(void)
+{
+	if (console_line != arch_console_write)
+		kprintf("panic: %s\n", died_of);
+}
+
 #define MAX_NESTED 5 /* the console itself may be what is broken */
 
 static __noreturn void die(const char *reason, const struct user_regs *regs, u64 bp)
 {
 	static void (*const parts[])(void) = { print_where, print_trace, print_others,
-					       dump_runqueues };
+					       dump_runqueues, print_reason_again };
 	static unsigned nested, part;
 
 	panic_begin(reason);
@@ -193,6 +202,7 @@ static __noreturn void die(const char *reason, const struct user_regs *regs, u64
 	if (nested == 1) {
 		died_with = regs;
 		died_in = bp;
+		died_of = reason;
 		kprintf("panic: %s\n", reason);
 	} else {
 		kprintf("panic in the panic: %s\n", reason);

@@ -124,5 +124,7 @@ def test_a_panic_stays_on_the_screen(tmp_path, image):
         shell_at_once(machine)
         machine.type("clear; echo c > /proc/sysrq-trigger\n")
         machine.wait_for(r" >R +swapper/[01] .*")  # of the runqueues that a panic shows last
+        machine.wait_for(r"\[ *[\d.]+\] panic: crash asked for \(sysrq c\)")
+        assert [line for line in machine.lines() if line][-1].endswith("] panic: crash asked for (sysrq c)")
         time.sleep(1)
         assert machine.process.poll() is None
