@@ -224,7 +224,7 @@ def test_one_table_and_one_page_of_all(monkeypatch, tmp_path, capsys):
     assert main(["--build", BUILD, "experiments", "x0", "--out", str(out)]) == 0
 
 
-def test_many_seeds_have_sizes_of_differences_in_table_and_page(monkeypatch, tmp_path, capsys):
+def test_many_seeds_have_differences_in_table_and_page(monkeypatch, tmp_path, capsys):
     """Intervals in the claims' rows, and each metric of the second policy beside the first."""
     several(monkeypatch, tmp_path, 0)
     path = tmp_path / "x0.toml"
@@ -235,9 +235,10 @@ def test_many_seeds_have_sizes_of_differences_in_table_and_page(monkeypatch, tmp
     told, page = capsys.readouterr().out, (out / "report.html").read_text(encoding="utf-8")
     kept = json.loads((out / "x0" / "results.json").read_text(encoding="utf-8"))["comparisons"]
     assert re.search(r"^turns .*\[[\d.]+, [\d.]+\].* PASS$", told, re.M) and len(kept) == 1
-    delta, size, verdict = f"{kept[0]['delta']:+.2f}", kept[0]["size"], kept[0]["verdict"]
-    assert re.search(rf"^cfs, eevdf, two: share .*{re.escape(delta)} {size} .*{verdict}$", told, re.M), told
-    assert "<td>cfs, eevdf</td>" in page and f"<td>{delta}</td><td>{size}</td>" in page
+    shift = f"{kept[0]['shift']:+.4g}"
+    assert re.search(r"^two, simulator .*cfs .*eevdf .*eevdf is$", told, re.M), told
+    assert re.search(rf"^share .*{re.escape(shift)} \[.* the same in every pair$", told, re.M), told
+    assert "<td>cfs, eevdf</td>" in page and f"<td>{shift} [" in page
 
 
 def test_an_experiment_that_cannot_run_is_a_line_and_the_others_go_on(monkeypatch, tmp_path, capsys):

@@ -41,7 +41,7 @@ CASES = {
     "map": (f"map {LINUX}", None), "stat": ("stat {dat} --per-thread", "cfs"),
     "graph": ("graph share {dat} -o {to}/x.svg", "cfs"), "graph of two": ("graph lag {json} {other} -o {to}/x.svg",
                                                                            "cfs,eevdf"),
-    "compare": ("compare cfs,bore 'hogs:n=3' --seeds 1..3 --time 20ms", "cfs,bore"),
+    "compare": ("compare cfs bore 'hogs:n=3' --seeds 1..3 --time 20ms", "cfs,bore"),
     "scenarios": ("scenarios F-03 --scheds cfs", "cfs"), "experiment": ("experiment", None),
     "experiments": ("experiments x10-boost-groups --hosts simulator --seconds 1 --out {to}/all", None),
     "sweep": ("sweep {grid} --workers 1 --store {to}/store --out {to}/x.parquet", "cfs"),

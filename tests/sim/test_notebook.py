@@ -76,7 +76,7 @@ def test_its_numbers_are_the_commands(ran, tmp_path):
     words = f"""set -e
         {BUILD}/schedsim --cpus 2 --time 200ms --decisions run.dat hogs:n=2 hogs:n=1,nice=5 bursts:n=2,run=2ms,sleep=6ms
         {command} convert run.dat -o runs.csv
-        {command} compare cfs,eevdf pipes --seeds 1..8 --time 200ms --json > compare.json"""
+        {command} compare cfs eevdf pipes --seeds 1..9 --time 200ms --json > compare.json"""
     subprocess.run(["sh", "-c", words], cwd=tmp_path, check=True, capture_output=True, env=HERE)
     busy = defaultdict(float)
     with open(tmp_path / "runs.csv", encoding="utf-8", newline="") as f:

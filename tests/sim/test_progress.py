@@ -30,7 +30,7 @@ from fairground.__main__ import main
 sys.exit(main(sys.argv[1:]))"""
 CASES = {"latency {file}": "pages read", "stat {file}": "pages read", "graph share {file} -o {to}/x.svg": "pages read",
          "convert {file} -o {to}/x.pftrace": "pages read", "report {to}/x.html {file} --no-viewer": "pictures",
-         "compare cfs,bore hogs:n=2 --seeds 1..6 --time 10ms": "runs", "scenarios F-03": "runs",
+         "compare cfs bore hogs:n=2 --seeds 1..6 --time 10ms": "runs", "scenarios F-03": "runs",
          "experiments x10-boost-groups --hosts simulator --seconds 1 --out {to}/all": "runs"}
 
 

@@ -27,7 +27,7 @@ needs_pandas = pytest.mark.skipif(not importlib.util.find_spec("pandas"), reason
 def test_the_page_has_every_name_and_no_other():
     told = set(re.findall(r"^(?:\| `(\w+)|## (Trace|Simulation)$)", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
     assert {one or other for one, other in told} == set(fg.NAMES) - {"API", "Lost"}
-    assert all(getattr(fg, name) is not None for name in dir(fg)) and fg.API == "1.0"
+    assert all(getattr(fg, name) is not None for name in dir(fg)) and fg.API == "2.0"
     assert fg.__version__ == (ROOT / "VERSION").read_text(encoding="utf-8").strip()
     with pytest.raises(AttributeError, match="no attribute 'Tracer'"):
         fg.Tracer
@@ -90,8 +90,8 @@ def test_a_simulation_has_its_numbers(tmp_path, monkeypatch):
     assert "busy ms" in said and (tmp_path / "x.svg").stat().st_size > 1000
     fg.convert(tmp_path / "x.dat", tmp_path / "x.csv", table="waits")
     assert (tmp_path / "x.csv").read_text().startswith("pid,comm,start_ns")
-    verdicts = fg.compare("cfs,eevdf", "hogs:n=3", seeds="1..3", time="30ms", form="columns")
-    assert len(verdicts["metric"]) > 3 and set(verdicts["verdict"]) == {"too few seeds"}
+    verdicts = fg.compare("cfs", "eevdf", "cpus=1+hogs:n=3", seeds="1..3", time="30ms", form="columns")
+    assert len(verdicts["metric"]) > 3 and set(verdicts["verdict"]) == {"too few seeds", "equal"}
 
 
 def bad(tmp_path):
@@ -108,7 +108,7 @@ def bad(tmp_path):
     (lambda to: fg.Trace(LINUX).runs(form="polars"), "UsageError", "pandas, arrow, columns"),
     (lambda to: fg.draw("lga", LINUX, out=to / "x.svg"), "UsageError", "lga: no kind of picture"),
     (lambda to: fg.draw("dat2graph2", LINUX, out=to / "x.svg", colour=1), "UsageError", "an option is not known"),
-    (lambda to: fg.compare("cfs,efvd", "pipes"), "UsageError", "efvd: one of cfs"),
+    (lambda to: fg.compare("cfs", "efvd", "pipes"), "UsageError", "is eevdf meant?"),
     (lambda to: fg.simulate("hogs", trace="x.json"), "UsageError", "ends in .dat"),
     pytest.param(lambda to: fg.simulate("hogs:m=2"), "SimulatorError", "has no parameter 'm'", marks=needs_simulator),
     pytest.param(lambda to: fg.simulate("hogs", options=["--nope"]), "SimulatorError", "nope", marks=needs_simulator),

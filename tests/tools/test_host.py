@@ -68,9 +68,9 @@ def test_what_is_no_file_is_written_itself(tmp_path):
 
 @needs_simulator
 @pytest.mark.parametrize("words, says", [
-    (("compare", "cfs,eevdf", "hogs", "--seeds", "1..2", "--time", "9ms", "--out", "/nowhere/x.png"),
+    (("compare", "cfs", "eevdf", "hogs", "--seeds", "1..2", "--time", "9ms", "--out", "/nowhere/x.png"),
      "--out /nowhere/x.png: there is no such directory"),
-    (("compare", "cfs,eevdf", "hogs", "--out", "x.nope"), "--out x.nope: a name that ends in .svg, .pdf, .png"),
+    (("compare", "cfs", "eevdf", "hogs", "--out", "x.nope"), "--out x.nope: a name that ends in .svg, .pdf, .png"),
     (("sweep", ROOT / "examples/sweep.toml", "--out", "/nowhere/x.parquet"), "there is no such directory"),
     (("experiment", "x14-real-time", "--hosts", "simulator", "--out", "/proc/x"), "/proc/x.running: No such file"),
     (("trace", "--cmd", "true", "--out", "/nowhere/x.dat"), "OUT=/nowhere/x.dat: there is no such directory")])

@@ -89,7 +89,7 @@ def test_the_simulator_of_another_directory_is_used(command):
     build = ROOT / "build"
     if not (build / "schedsim").exists():
         pytest.skip("make sim")
-    done = command(f"--build {build} compare cfs,eevdf shares --seeds 1..3 --time 50ms")
+    done = command(f"--build {build} compare cfs eevdf shares --seeds 1..3 --time 50ms")
     assert done.returncode == 0 and "eevdf" in done.stdout, done.stderr
 
 
@@ -143,7 +143,7 @@ def test_the_wheel_alone_simulates_and_reads(bare, tmp_path):
     done = typed(bare, "fairground graph dat2graph2 run.dat", tmp_path)
     assert done.returncode == 2 and done.stderr == (
         "fairground: pictures need numpy: pip install 'fairground[pictures]'\n")
-    done = typed(bare, "fairground compare cfs,eevdf hogs:n=2 --seeds 1..2 --time 20ms", tmp_path)
+    done = typed(bare, "fairground compare cfs eevdf hogs:n=2 --seeds 1..2 --time 20ms", tmp_path)
     assert done.returncode == 2 and done.stderr.endswith("scipy: pip install 'fairground[statistics]' brings it\n")
     done = typed(bare, "python -c 'import fairground as fg; fg.Trace(\"run.dat\").runs()'", tmp_path)
     assert "MissingPackage: a table needs the Python package pandas: pip install 'fairground[tables]'" in done.stderr

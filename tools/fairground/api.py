@@ -28,7 +28,7 @@ from .trace import latency as latency_of, timehist
 from .trace.timeline import Timeline, events_of
 from .trace.tracefile import Lost as Lost, TraceFile
 
-API = "1.0"
+API = "2.0"
 Error = InputError
 Form = Literal["pandas", "arrow", "columns"]
 FORMS = ("pandas", "arrow", "columns")
@@ -222,10 +222,10 @@ def _options(options: dict[str, Any]) -> list[str]:
     return words
 
 
-def compare(policies: str, *workloads: str, seeds: str = "1..20", time: str = "1s", form: Form = "pandas") -> Any:
-    """Compare @policies, as "cfs,eevdf", in the simulator by a run for each of @seeds. A row for each metric: means,
-    intervals, the size of the difference and a verdict, as `fairground compare` prints them."""
-    rows = json.loads(_run("compare", policies, *workloads, "--seeds", seeds, "--time", time, "--json"))["rows"]
+def compare(*words: str, seeds: str = "1..20", time: str = "1s", form: Form = "pandas") -> Any:
+    """Compare sides and workloads, @words as "cfs", "eevdf", "pipes", by pairs of runs of @seeds. A row for each
+    metric: medians, the difference with its interval, and a verdict, as `fairground compare` prints them."""
+    rows = json.loads(_run("compare", *words, "--seeds", seeds, "--time", time, "--json"))["rows"]
     return _formed(table.from_rows(iter(rows)), form)
 
 

@@ -110,10 +110,10 @@ def pictures(done: Done) -> str:
 
 
 def compared_table(compared: Sequence[samples.Compared]) -> str:
-    """Means with intervals, the size of each difference, and what the test says (docs/measuring.md)."""
-    return webpage.table(("metric", "host", "policies", "first", "second", "delta", "size", "p", "second is"), [
+    """Medians with intervals, differences of pairs, and what the test says (docs/measuring.md)."""
+    return webpage.table(("metric", "host", "policies", "first", "second", "difference", "change", "p", "second is"), [
         (samples.label(one.a), one.a.host, f"{one.a.policy}, {one.b.policy}", one.difference.a.text(),
-         one.difference.b.text(), f"{one.difference.delta:+.2f}", one.difference.size, f"{one.p:.3f}", one.verdict)
+         one.difference.b.text(), one.difference.text(), samples.changed(one.difference), f"{one.p:.3f}", one.said)
         for one in compared])
 
 

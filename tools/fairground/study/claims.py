@@ -51,18 +51,18 @@ class Claim:
 
 
 def judge_seeds(claim: Claim, by_seed: dict[int, dict[str, Results]]) -> Row:
-    """A row of the table from one run of each seed. On a host the claim holds if it does for the mean and for the ends
-    of its interval, fails if it does not for the mean, and is open if chance may be the reason. A value that is no
-    number must hold for each seed."""
+    """A row of the table from one run of each seed. On a host the claim holds if it does for the median and for the
+    ends of its interval, fails if it does not for the median, and is open if chance may be the reason. A value that is
+    no number must hold for each seed."""
     row = claim.judge(next(iter(by_seed.values())))
     values: dict[str, list[Any]] = {}
     failed, unsure = [], []
     for host in row["values"]:
         values[host] = samples = [claim.value(results[host]) for results in by_seed.values()]
         if all(isinstance(value, int | float) and math.isfinite(value) for value in samples):
-            found = stats.mean(samples)
+            found = stats.median(samples)
             row["shown"][host] = found.text(claim.form)
-            holding = [claim.holds(value) for value in (found.mean, found.low, found.high)]
+            holding = [claim.holds(value) for value in (found.median, found.low, found.high)]
         else:
             holding = [all(claim.holds(value) for value in samples)]
         failed += [host] if not holding[0] else []

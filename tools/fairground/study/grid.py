@@ -9,7 +9,7 @@ import os
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -66,10 +66,8 @@ class Cell:
                 "icount": "1", "append": f"topology={self.topology}"}
 
     def command(self) -> str:
-        """The command for the kernel's shell. Only what @run does is recorded, and the first failure ends all."""
-        return "; ".join(["set -e", f"echo 0 > {TRACING}/tracing_on", *set_up(self.tunables, self.features),
-                          other_start(self.seed), f"echo > {TRACING}/trace", f"echo 1 > {TRACING}/tracing_on",
-                          self.run.replace("{time}", self.time), f"echo 0 > {TRACING}/tracing_on"])
+        """The command for the kernel's shell."""
+        return recorded(self.run.replace("{time}", self.time), self.tunables, self.features, self.seed)
 
     def said(self) -> str:
         """The command that repeats the cell's run."""
@@ -82,6 +80,13 @@ class Cell:
         """The address of its result: all that it depends on. @program is the digest of what its host runs."""
         text = json.dumps({**asdict(self), "program": program}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
+
+
+def recorded(command: str, tunables: Mapping[str, Any], features: Iterable[str], seed: int) -> str:
+    """Commands for the kernel's shell: only what @command does is recorded, and the first failure ends all."""
+    return "; ".join(["set -e", f"echo 0 > {TRACING}/tracing_on", *set_up(tunables, features), other_start(seed),
+                      f"echo > {TRACING}/trace", f"echo 1 > {TRACING}/tracing_on", command,
+                      f"echo 0 > {TRACING}/tracing_on"])
 
 
 def cpus_of(topology: str) -> int:

@@ -244,15 +244,14 @@ def others(replay: Replay, path: str, base: str, policies: Sequence[str], seeds:
     lines = ["", f"The same workload under each, {len(seeds)} times, what differs from run to run drawn anew:"]
     rows = []
     for name, title in names.items():
-        lines += ["", f"  {title:<16} {'mean':>10}   less {base}, in pairs, and its interval of 95 %"]
+        lines += ["", f"  {title:<16} {'median':>10}   less {base}, in pairs, and its interval of 95 %"]
         for policy, runs in found.items():
             values = [getattr(run, name) for run in runs]
-            apart = stats.mean([a - getattr(b, name) for a, b in zip(values, found[base])])
-            mean = sum(values) / len(values)
-            rows.append({"sched": policy, "metric": name, "mean": mean, "less_base": apart.mean,
-                         "low": apart.low, "high": apart.high})
-            lines.append(f"    {policy:<14} {mean:10.5g}" + (
-                "" if policy == base else f"   {apart.mean:+.4g} ({apart.low:+.4g} to {apart.high:+.4g})"))
+            apart = stats.difference([getattr(run, name) for run in found[base]], values)
+            rows.append({"sched": policy, "metric": name, "median": apart.b.median, "less_base": apart.shift,
+                         "low": apart.low, "high": apart.high, "p": apart.p})
+            lines.append(f"    {policy:<14} {stats.number(apart.b.median):>10}" + (
+                "" if policy == base else f"   {apart.text()}"))
     return lines, rows
 
 

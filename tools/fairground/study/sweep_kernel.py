@@ -8,8 +8,9 @@ import os
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from typing import Any
 
-from ..base.settings import make_settings
+from ..base.settings import Settings, make_settings
 from ..machine.image import Event, event_values
 from ..trace.latency import Wait, latencies
 from ..trace.record import RecordError, run_recorded
@@ -17,7 +18,7 @@ from ..trace.timeline import EVENTS, SWITCH
 from ..trace.tracefile import TraceFile
 from .sweep_worker import place
 
-FORK, MIGRATION = "sched_process_fork", "sched_migrate_task"
+FORK, NEW, MIGRATION = "sched_process_fork", "sched_wakeup_new", "sched_migrate_task"
 RECORDED = (*EVENTS, FORK, MIGRATION)
 WORST = 0.99
 
@@ -35,11 +36,17 @@ def worst(waits: Sequence[Wait], names: Mapping[int, str]) -> float:
     return max((quantile(each, WORST) for each in by_name.values()), default=0) / 1e6
 
 
-def metrics(events: Sequence[Event]) -> dict[str, float]:
-    """The metrics of compare that a trace tells; it does not know the ideal share, nor who was allowed where."""
-    values = {name: [event_values(e) for e in events if e.format.name == name] for name in (FORK, MIGRATION)}
-    ours = {fork["child_pid"] for fork in values[FORK]}
+def started(values: Mapping[str, Sequence[Mapping[str, Any]]]) -> set[int]:
+    """The tasks that a trace saw start; it may tell that by their first wakeup alone."""
+    return {fork["child_pid"] for fork in values[FORK]} or {new["pid"] for new in values[NEW]}
+
+
+def metrics(events: Sequence[Event], everybody: bool = False) -> dict[str, float]:
+    """The metrics of compare that a trace tells; it does not know the ideal share, nor who was allowed where.
+    @everybody: of all tasks, not of those that were started meanwhile."""
+    values = {name: [event_values(e) for e in events if e.format.name == name] for name in (FORK, NEW, MIGRATION)}
     found = latencies(e for e in events if e.format.name in EVENTS)
+    ours = set(found.tasks) if everybody else started(values)
     waits = [wait for wait in found.waits if wait.pid in ours]
     names = {pid: task.comm for pid, task in found.tasks.items()}
     return {"wait_ms": sum(wait.end - wait.start for wait in waits) / len(waits) / 1e6 if waits else 0.0,
@@ -51,7 +58,11 @@ def metrics(events: Sequence[Event]) -> dict[str, float]:
 
 def run_machine(image: Mapping[str, bytes], texts: Mapping[str, str], command: str) -> dict[str, float]:
     """The metrics of @command on the machine with the settings @texts. @image: the kernel and its initramfs."""
-    settings = make_settings(texts, build=place(image))
+    return measure(make_settings(texts, build=place(image)), command)
+
+
+def measure(settings: Settings, command: str) -> dict[str, float]:
+    """The metrics of @command on the machine with @settings."""
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         out = os.path.join(directory, "run.dat")
         run_recorded(settings, command, out, ",".join(f"sched:{name}" for name in RECORDED))

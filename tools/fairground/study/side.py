@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A side of a comparison, and a workload: texts of parts that are joined by +, as eevdf+base_slice_ns=3000000 and
+cpus=2+hogs:n=3+bursts:n=2. docs/measuring.md lists the parts."""
+
+import functools
+import os
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ..base.names import nearest
+from ..base.option_values import shortened
+from ..base.settings import SCHEDULERS, Settings, UsageError
+from ..base.tree import ROOT
+from .claims import KERNEL, SIMULATOR
+from .grid import cpus_of, recorded
+
+POLICY, HOST, COMMIT, TRACE = "policy", "host", "commit", "trace"
+TUNABLE, FEATURE = "tunable ", "feature "
+SCX = "scx:"
+HOST_WORDS = {"kernel:": KERNEL, "sim:": SIMULATOR}
+# Machines: options of schedsim. Those of KERNEL_TOO are boot parameters, too, or settings.
+KERNEL_TOO = ("cpus", "topology", "opp", "governor", "preempt", "isolcpus", "hz")
+COSTS = ("switch", "tick", "timer", "wake", "ipi", "migration", "cold", "shard", "mem")
+MACHINE = (*KERNEL_TOO, "skew", "clock", "late-ticks", "jumps", *(f"cost-{name}" for name in COSTS))
+USUAL_COSTS = {"cost-switch": "2us", "cost-tick": "1us", "cost-wake": "1us", "cost-migration": "5us"}
+JOINT = re.compile(r"\+(?=[A-Za-z./])")  # cores=4+2 is one part
+BUILT_IN = ("hogs", "bursts", "yielders", "periodic", "forks", "jobs", "requests", "messages", "pingpong", "pipes",
+            "hotplug", "group", "groups")  # workloads of schedsim
+
+
+@functools.cache
+def listed(name: str) -> frozenset[str]:
+    """The names in the table sched/observe/@name.def."""
+    text = (ROOT / f"sched/observe/{name}.def").read_text(encoding="utf-8")
+    return frozenset(re.findall(r'^TUNABLE\(\w+, \w+,\s+"(\w+)"' if name == "tunable" else r"^FEATURE\((\w+)", text,
+                                re.MULTILINE))
+
+
+def part_of(text: str) -> tuple[str, str] | None:
+    """What the part @text of a side sets, and to what value; None if it is no part of a side."""
+    name, equals, value = text.partition("=")
+    if text in SCHEDULERS or text.startswith(SCX) or Path(text).suffix in (".policy", ".so"):
+        return POLICY, text
+    if text in HOST_WORDS:
+        return HOST, HOST_WORDS[text]
+    if text.startswith("commit:"):
+        return COMMIT, text.removeprefix("commit:")
+    if text.endswith(".dat") or os.path.isdir(text):
+        return TRACE, text
+    if equals and value and name in MACHINE:
+        return ("topology", f"1x1x{value}x1") if name == "cpus" else (name, value)
+    if equals and value and name in listed("tunable"):
+        return TUNABLE + name, value
+    feature = text.removeprefix("NO_")
+    return (FEATURE + feature, text) if feature in listed("feature") else None
+
+
+def parts_of(text: str) -> dict[str, str]:
+    """What each part of @text sets. UsageError if one is none, or two set the same."""
+    found: dict[str, str] = {}
+    for word in JOINT.split(text):
+        part = part_of(word)
+        if part is None:
+            raise UsageError(f"{shortened(word)}: {not_a_part(word)}")
+        if part[0] in found:
+            raise UsageError(f"{shortened(text)}: {part[0]} is set twice")
+        found[part[0]] = part[1]
+    return found
+
+
+def not_a_part(word: str) -> str:
+    """Why @word is neither a part of a side nor a workload, with what may have been meant."""
+    name = word.partition("=")[0].partition(":")[0]
+    meant = nearest(name, {*SCHEDULERS, *MACHINE, *BUILT_IN, *listed("tunable"), *listed("feature")})
+    return "a policy, NAME=VALUE, a feature, a file, commit:REV or a host is expected" + (
+        f"; is {meant} meant?" if meant else " (docs/measuring.md)")
+
+
+def is_side(text: str) -> bool:
+    """Is the first part of @text one of a side that is no machine alone? cpus=2+hogs:n=3 is a workload."""
+    return all(part_of(word) for word in JOINT.split(text))
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What runs: words for schedsim, a command for the kernel's shell, and the machine that both expect."""
+
+    name: str
+    simulator: tuple[str, ...] = ()
+    kernel: str = ""
+    machine: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def said(self, hosts: Collection[str]) -> str:
+        """The workload as text: its name, and what it is on @hosts."""
+        machine = [f"{name}={value}" for name, value in self.machine.items()]
+        texts = {SIMULATOR: "+".join([*machine, *map(relative, self.simulator)]), KERNEL: self.kernel}
+        found = [f"in the {host}: {text}" if len(hosts) > 1 else text for host, text in texts.items()
+                 if host in hosts and text != self.name]
+        return f"workload {self.name}" + (f": {'; '.join(found)}" if found else "")
+
+
+def relative(word: str) -> str:
+    """The @word for schedsim; the path of a file as it is from here."""
+    return os.path.relpath(word) if word.endswith(".json") else word
+
+
+def workload_of(text: str) -> Workload:
+    """The workload @text: built-in ones, rt-app files and the machine's parts, joined by +; or NAME.sh, commands for
+    the kernel's shell."""
+    if text.endswith(".sh"):
+        try:
+            return Workload(text, kernel=Path(text).read_text(encoding="utf-8").strip())
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{text}: {error}") from None
+    words, machine = [], {}
+    for word in sorted(JOINT.split(text), key=lambda word: part_of(word) is not None):  # what is mistyped comes first
+        part = part_of(word)
+        if part and part[0] in MACHINE:
+            machine[part[0]] = part[1]
+        elif word.endswith(".json") or word.partition(":")[0] in BUILT_IN:
+            words.append(word)
+        elif part:
+            raise UsageError(f"{shortened(word)} is part of a side; sides come before the workloads")
+        else:
+            raise UsageError(f"{shortened(word)}: {not_a_part(word)}")
+    if not words:
+        raise UsageError(f"{shortened(text)}: a workload is expected, as hogs:n=3 or cpus=2+hogs:n=3")
+    return Workload(text, tuple(words), machine=machine)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side: what its text sets."""
+
+    text: str
+    parts: Mapping[str, str] = field(hash=False)
+
+    @property
+    def host(self) -> str:
+        return self.parts.get(HOST, SIMULATOR)
+
+    @property
+    def trace(self) -> str | None:
+        return self.parts.get(TRACE)
+
+    def named(self, kind: str) -> dict[str, str]:
+        """The tunables or the features that are set, by name."""
+        return {name.removeprefix(kind): value for name, value in self.parts.items() if name.startswith(kind)}
+
+    def machine(self, workload: Workload, settings: Settings) -> dict[str, str]:
+        """The machine: the settings', with what @workload expects and this side changes."""
+        own = {name: value for name, value in self.parts.items() if name in MACHINE}
+        return {"topology": f"1x1x{settings.cpus}x1", "hz": str(settings.hz), **workload.machine, **own}
+
+    def words(self, workload: Workload, settings: Settings, seed: int, time: str) -> list[str]:
+        """The words for schedsim."""
+        policy = self.parts.get(POLICY, settings.sched)
+        words = ["--seed", str(seed), "--vary", str(seed), "--time", time]
+        if policy.startswith(SCX):
+            words += ["--scx", policy.removeprefix(SCX)]
+        else:
+            words += ["--plugin", policy] if policy not in SCHEDULERS else []
+            words += ["--sched", Path(policy).stem if policy not in SCHEDULERS else policy]
+        for name, value in {**USUAL_COSTS, **self.machine(workload, settings)}.items():
+            words += [f"--{name}", value]
+        words += [word for name, value in self.named(TUNABLE).items() for word in ("--set", f"{name}={value}")]
+        words += [word for value in self.named(FEATURE).values() for word in ("--features", value)]
+        return words + list(workload.simulator)
+
+    def boot(self, workload: Workload, settings: Settings, seed: int) -> dict[str, str]:
+        """The settings of the kernel's machine, as texts."""
+        policy = self.parts.get(POLICY, settings.sched)
+        if policy not in SCHEDULERS:
+            raise UsageError(f"{self.text}: {policy} runs in the simulator only")
+        machine = self.machine(workload, settings)
+        for name in machine:
+            if name not in KERNEL_TOO and name in self.parts:
+                raise UsageError(f"{self.text}: {name} is of the simulator only")
+        append = [f"{name}={value}" for name, value in machine.items() if name in KERNEL_TOO and name != "hz"]
+        return {**settings.given, "sched": policy, "hz": machine["hz"], "seed": str(seed), "icount": "1", "cmd": "",
+                "smp": str(cpus_of(machine["topology"])), "append": " ".join([settings.append, *append]).strip()}
+
+    def command(self, workload: Workload, seed: int, time: str) -> str:
+        """The command for the kernel's shell. Only what the workload does is recorded, and the first failure ends
+        all."""
+        if not workload.kernel:
+            raise UsageError(f"{workload.name}: the kernel runs NAME.sh, commands of its shell, or a workload by name "
+                             "(docs/measuring.md)")
+        return recorded(workload.kernel.replace("{time}", time), self.named(TUNABLE), list(
+            self.named(FEATURE).values()), seed)
