@@ -84,6 +84,13 @@ def test_own_code_is_a_side(capsys, make, source, text):
     assert by_metric["cfs", name, "p99 of wakeups, ms"]["shift"] != 0
 
 
+def test_a_policy_has_the_name_that_its_text_says(capsys, tmp_path):
+    own = tmp_path / "mine.policy"
+    shutil.copy(os.path.join(ROOT, "examples/policies/strides.policy"), own)
+    _, by_metric = rows(capsys, str(own), os.path.join(ROOT, "examples/policies/strides.policy"), "hogs:n=9", *FEW)
+    assert {row["verdict"] for row in by_metric.values()} == {"equal"}
+
+
 def test_a_known_difference_of_one_percent_is_found(capsys):
     """99 CPUs do 1 % less than 100. Seeds are pairs, so 20 show it to a tenth."""
     a, b = "cpus=100", "cpus=99"

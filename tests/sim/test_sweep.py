@@ -17,6 +17,8 @@ import pytest
 from tests.sim.conftest import BUILD, ROOT
 from fairground.study.compare import figures
 from fairground.study.grid import Grid, Store, commit_of, digest_of
+from fairground.study.sweep import BATCH_S, LARGEST, Batches, Host, Sweep
+from fairground.base import stats
 from fairground.base.packages import load
 from fairground.base.settings import UsageError
 
@@ -110,6 +112,7 @@ def test_an_address_has_all_that_a_result_depends_on(grid):
     ("policies =", "policy =", "2: unknown key policy in the file; is policies meant?"),
     ('"eevdf"]', '"evdf"]', "2: evdf: one of cfs, "), ('["1x1x2x1"]', "[]", "4: topologies is empty"),
     ("values =", "value =", "9: unknown key value in tunables.latency_ns; is values meant?"),
+    ('"eevdf"]', '"x.policy"]', "2: x.policy: No such file"), ('"eevdf"]', '"x.txt"]', "2: x.txt: one of cfs, "),
     ('"a.json"', '"b.json"', "b.json: No such file"), ('time = "50ms"\n', "", "1: the file lacks the key time"),
 ])
 def test_a_mistake_is_told_with_its_line(grid, old, new, message):
@@ -138,8 +141,11 @@ def test_a_result_is_there_as_a_whole_or_not_at_all(tmp_path):
     store = Store(tmp_path / "store")
     store.put("abc", {"a": 1})
     assert store.get("abc") == {"a": 1} and store.get("abd") is None
-    store.path("abc").write_text('{"a"')
-    assert store.get("abc") is None
+    assert store.changed == []
+    for damage in ('{"a"', "", '{"a": 1}', "[]", "\x00"):
+        store.path("abc").write_text(damage)
+        assert store.get("abc") is None
+    assert store.changed == ["abc"] * 5
     (tmp_path / "store" / "ab").rename(tmp_path / "store" / "xx")
     (tmp_path / "store" / "ab").write_text("a file where the directory should be")
     with pytest.raises(UsageError, match="what was finished before is kept"):
@@ -163,6 +169,85 @@ def test_a_sweep_and_again(grid):
     status, out, _ = sweep(grid, "--seeds", "1..4", "--json")
     told = json.loads(out)
     assert (status, told["found"], told["run"], told["failed"]) == (0, 18, 6, []) and len(rows(grid)) == 24
+
+
+def test_a_stored_result_that_was_changed_is_told_and_run_again(grid):
+    """One digit of one result, in a file that is still JSON."""
+    grid.write_text(TEXT.replace(', "a.json"', ""))
+    assert sweep(grid)[0] == 0
+    before, path = rows(grid), sorted((grid.parent / "store").glob("*/*.json"))[0]
+    path.write_text(re.sub(r'"switches": (\d)', r'"switches": 9\1', path.read_text(), count=1))
+    status, out, _ = sweep(grid)
+    assert status == 0 and out.splitlines()[1].startswith("9 cells: 8 were there, 1 run, 0 failed")
+    assert re.match(rf"1 of the results in .*store is not what was kept there: .*{path.stem}$", out.splitlines()[0])
+    assert rows(grid) == before and "not what was kept" not in sweep(grid)[1]
+
+
+def test_statistics_of_each_point(grid):
+    """The medians of a point are those of its rows, and its differences those of pairs with the first point."""
+    grid.write_text(TEXT.replace(', "a.json"', "").replace("1..3", "1..12"))
+    status, out, _ = sweep(grid)
+    assert status == 0 and re.search(r"^(\d+) of 16 differences from the first point are shown: ", out, re.M)
+    table = load("pyarrow.parquet", "the test").read_table(grid.parent / "grid-statistics.parquet").to_pylist()
+    assert len(table) == 3 * 8 and {row["nr"] for row in table} == {12}
+    by_point = {point: [row["switches"] for row in rows(grid) if (row["policy"], row["latency_ns"]) == point]
+                for point in (("cfs", 3_000_000), ("cfs", 6_000_000), ("eevdf", None))}
+    for row in table:
+        if row["metric"] == "switches":
+            own, first = by_point[row["policy"], row["latency_ns"]], by_point["cfs", 3_000_000]
+            assert row["median"] == stats.median(own).median
+            assert row["shift"] == (None if own is first else stats.difference(first, own).shift)
+    assert {row["verdict"] for row in table if row["shift"]} > {"higher"}
+
+
+def test_a_heat_map_of_the_table_of_a_sweep(grid):
+    pytest.importorskip("matplotlib")
+    grid.write_text(TEXT.replace(', "a.json"', "").replace('["1x1x2x1"]', '["1x1x1x1", "1x1x2x1"]'))
+    assert sweep(grid)[0] == 0
+    command = [PYTHON, "-m", "fairground", "graph", "sweep", str(grid.parent / "grid.parquet"), "-o",
+               str(grid.parent / "x.svg"), "--x", "topology", "--y", "policy", "--value", "switches"]
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools")}, cwd=ROOT,
+                          capture_output=True, text=True, check=True)
+    assert "18 results in 4 of 4 cells" in done.stdout
+    means = {(row["topology"], row["policy"]): [] for row in rows(grid)}
+    for row in rows(grid):
+        means[row["topology"], row["policy"]].append(row["switches"])
+    least = min(sum(each) / len(each) for each in means.values())
+    assert f"least     {least:.6g} at" in done.stdout
+    (grid.parent / "grid.parquet").write_bytes(b"PAR1 and no more")
+    done = subprocess.run(command, env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "tools")}, cwd=ROOT,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "this Parquet is damaged" in done.stderr and len(done.stderr.splitlines()) == 1
+
+
+def test_own_policies_are_in_a_grid(grid):
+    """Its text is part of the address: a changed policy is another cell."""
+    text = Path(ROOT, "examples/policies/strides.policy").read_text(encoding="utf-8")
+    (grid.parent / "own.policy").write_text(text)
+    grid.write_text(TEXT.replace(', "a.json"', "").replace('"eevdf"]', '"own.policy"]').replace("1..3", "1..2"))
+    before = {cell.key("") for cell in Grid(grid).cells()}
+    status, out, _ = sweep(grid)
+    assert status == 0 and out.startswith("6 cells: 0 were there, 6 run, 0 failed")
+    cell = next(cell for cell in Grid(grid).cells() if cell.policy == "own.policy")
+    assert cell.words()[:4] == ["--plugin", "own.policy", "--sched", "strides"]
+    assert {row["policy"] for row in rows(grid)} == {"cfs", "own.policy"}
+    (grid.parent / "own.policy").write_text(text + "\n")
+    assert len(before & {cell.key("") for cell in Grid(grid).cells()}) == 4
+
+
+def test_cells_are_run_in_batches(grid):
+    """One at first; then as many as a worker does in BATCH_S, of one host and in order."""
+    one = Sweep({"simulator": Host({}, "p")}, Store(grid.parent / "store"), {})
+    one.cells = {one.key(cell): cell for cell in Grid(grid, "1..100").cells()}
+    batches = Batches(one, list(one.cells))
+    assert len(batches.next()) == 1
+    batches.ran(1, BATCH_S / 50)
+    taken = batches.next()
+    assert taken == list(one.cells)[1:51]
+    batches.ran(10**6, 1e-3)
+    assert len(batches.next()) == LARGEST and len(batches.next()) == LARGEST
+    batches.ran(1, 1e12)
+    assert len(batches.next()) == 1
 
 
 @pytest.mark.nightly("a failed cell that ends its sweep")

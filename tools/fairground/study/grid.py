@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import os
+import re
 import shlex
 import subprocess
 import tempfile
@@ -30,6 +31,7 @@ KEYS = {"title": str, "policies": list, "workloads": list, "topologies": list, "
 TUNABLE = {"values": list, "policies": list}
 WORKLOAD = {"name": str, SIMULATOR: str, KERNEL: str}
 MACHINE = {"mem": int, "timeout": int}
+POLICY_NAME = re.compile(r"^policy\s+(\w+)", re.MULTILINE)
 TRACING = "/sys/kernel/tracing"
 
 
@@ -46,13 +48,14 @@ class Cell:
     tunables: dict[str, int] = field(hash=False)
     features: tuple[str, ...]
     costs: dict[str, str] = field(hash=False)
-    files: dict[str, str] = field(hash=False)  # name -> text of the rt-app files of the workload
+    files: dict[str, str] = field(hash=False)  # name -> text of the workload's rt-app files, and of an own policy
     host: str = SIMULATOR
     run: str = ""
 
     def words(self) -> list[str]:
         """The words for schedsim."""
-        words = ["--sched", self.policy, "--topology", self.topology, "--hz", str(self.hz), "--time", self.time,
+        words = policy_words(self.policy, self.files.get(self.policy, ""))
+        words += ["--topology", self.topology, "--hz", str(self.hz), "--time", self.time,
                  "--seed", str(self.seed), "--vary", str(self.seed)]
         words += [word for name, value in self.costs.items() for word in (f"--cost-{name}", value)]
         words += [word for name, value in self.tunables.items() for word in ("--set", f"{name}={value}")]
@@ -107,6 +110,15 @@ def commit_of(path: str) -> str:
     return expect(r"^schedsim (\S+): ", done.stdout)[1]
 
 
+def policy_words(policy: str, text: str = "") -> list[str]:
+    """schedsim's words for a @policy that is built in, or a file: NAME.so, or NAME.policy with this @text, which says
+    its name."""
+    if policy in SCHEDULERS:
+        return ["--sched", policy]
+    named = POLICY_NAME.search(text) if policy.endswith(".policy") else None
+    return ["--plugin", policy, "--sched", (named[1] if named else Path(policy).stem).replace("_", "-")]
+
+
 class Grid:
     """The cells of a file."""
 
@@ -122,14 +134,25 @@ class Grid:
             raise self.file.wrong(("hosts",), f"hosts: {SIMULATOR}, {KERNEL} or both are expected")
         self.machine = data.get("kernel", {})
         self.file.check_keys(("kernel",), self.machine, MACHINE, ())
-        for policy in data["policies"]:
-            if policy not in SCHEDULERS:
-                raise self.file.wrong(("policies",), f"{policy}: one of {', '.join(SCHEDULERS)} is expected")
+        self.own_policies = {policy: self.read_policy(policy) for policy in data["policies"]
+                             if policy not in SCHEDULERS}
         self.check_tunables()
         self.check_workloads()
         self.check_machines()
         self.title: str = data["title"]
         self.seeds = parse_seeds(seeds or str(data.get("seeds", "1")))
+
+    def read_policy(self, policy: str) -> str:
+        """The contents of the file @policy, NAME.policy or NAME.so. Each byte that is no text has a stand-in."""
+        if Path(policy).suffix not in (".policy", ".so"):
+            raise self.file.wrong(("policies",), f"{policy}: one of {', '.join(SCHEDULERS)} is expected, or "
+                                  "NAME.policy or NAME.so")
+        if KERNEL in self.hosts:
+            raise self.file.wrong(("policies",), f"{policy}: policies of one's own run in the simulator only")
+        try:
+            return (self.file.path.parent / policy).read_bytes().decode("utf-8", "surrogateescape")
+        except OSError as error:
+            raise self.file.wrong(("policies",), f"{policy}: {error.strerror}") from None
 
     def check_tunables(self) -> None:
         for name, values in self.data.get("tunables", {}).items():
@@ -197,17 +220,25 @@ class Grid:
                 data["policies"], self.runs(host), data["topologies"], data.get("hz", [250])):
             files = {os.path.basename(word): self.files[word] for word in run.split()
                      if host == SIMULATOR and word in self.files}
+            name = os.path.basename(policy)
+            files |= {name: self.own_policies[policy]} if policy in self.own_policies else {}
             for tunables in self.tunables(policy):
                 for seed in self.seeds:
-                    yield Cell(policy, workload, topology, hz, data["time"], seed, tunables,
+                    yield Cell(name, workload, topology, hz, data["time"], seed, tunables,
                                tuple(data.get("features", ())), costs, files, host, run)
 
 
+def fingerprint(result: Any) -> str:
+    """The digest of a @result, however its JSON is laid out."""
+    return hashlib.sha256(json.dumps(result, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
 class Store:
-    """Results by address, a file each. A file is there as a whole or not at all."""
+    """Results by address, a file each, with a digest of the result. A file is there as a whole or not at all."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
+        self.changed: list[str] = []  # addresses of results that are not what was kept
         try:
             directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -217,12 +248,19 @@ class Store:
         return self.directory / key[:2] / f"{key}.json"
 
     def get(self, key: str) -> dict[str, Any] | None:
-        """The result at @key; None if there is none, or one that cannot be read."""
+        """The result at @key; None if there is none, or one that cannot be read, or was changed since."""
         try:
-            found: dict[str, Any] = json.loads(self.path(key).read_text(encoding="utf-8"))
-        except (OSError, *DAMAGE):
+            text = self.path(key).read_text(encoding="utf-8")
+        except (OSError, ValueError):
             return None
-        return found
+        try:
+            found: dict[str, Any] = json.loads(text)
+            if found.pop("digest") == fingerprint(found):
+                return found
+        except (*DAMAGE, KeyError, AttributeError, TypeError):
+            pass
+        self.changed.append(key)
+        return None
 
     def put(self, key: str, result: dict[str, Any]) -> None:
         """Keep @result. UsageError if there is no room for it."""
@@ -230,7 +268,7 @@ class Store:
         try:
             path.parent.mkdir(exist_ok=True)
             with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as f:
-                json.dump(result, f)
+                json.dump({**result, "digest": fingerprint(result)}, f)
             os.replace(f.name, path)
         except OSError as error:
             raise UsageError(f"{path}: {error.strerror}; what was finished before is kept") from None

@@ -14,7 +14,7 @@ from ..base.option_values import shortened
 from ..base.settings import SCHEDULERS, Settings, UsageError
 from ..base.tree import ROOT
 from .claims import KERNEL, SIMULATOR
-from .grid import cpus_of, recorded
+from .grid import cpus_of, policy_words, recorded
 
 POLICY, HOST, COMMIT, TRACE = "policy", "host", "commit", "trace"
 TUNABLE, FEATURE = "tunable ", "feature "
@@ -81,6 +81,14 @@ def not_a_part(word: str) -> str:
 def is_side(text: str) -> bool:
     """Is the first part of @text one of a side that is no machine alone? cpus=2+hogs:n=3 is a workload."""
     return all(part_of(word) for word in JOINT.split(text))
+
+
+def text_of(policy: str) -> str:
+    """The text of a @policy in a file NAME.policy; nothing of another, or of one that the simulator is to refuse."""
+    try:
+        return Path(policy).read_text(encoding="utf-8") if policy.endswith(".policy") else ""
+    except (OSError, ValueError):
+        return ""
 
 
 @dataclass(frozen=True)
@@ -161,8 +169,7 @@ class Side:
         if policy.startswith(SCX):
             words += ["--scx", policy.removeprefix(SCX)]
         else:
-            words += ["--plugin", policy] if policy not in SCHEDULERS else []
-            words += ["--sched", Path(policy).stem if policy not in SCHEDULERS else policy]
+            words += policy_words(policy, text_of(policy))
         for name, value in {**USUAL_COSTS, **self.machine(workload, settings)}.items():
             words += [f"--{name}", value]
         words += [word for name, value in self.named(TUNABLE).items() for word in ("--set", f"{name}={value}")]

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`fairground sweep`: a grid of runs in simulator and kernel on many workers, by Dask; docs/sweeps.md.
 
-A finished cell is never run again: its result is kept under the digest of all that it depends on. So a sweep that was
+A finished cell is never run again: its result is kept under the digest of all that it depends on, with a digest of
+itself. So a sweep that was
 interrupted, or lost a worker, goes on where it was. With --refine cells are added where a metric bends (refine.py).
 """
 
 import argparse
+import collections
 import contextlib
 import json
 import logging
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -28,7 +30,7 @@ from ..machine.image import commit_in
 from ..machine.machine import Machine, commit
 from ..machine.qemu import QemuError
 from ..words import Command
-from . import sweep_kernel, sweep_worker
+from . import sweep_kernel, sweep_statistics, sweep_worker
 from .claims import KERNEL, SIMULATOR
 from .compare import METRICS, figures
 from .grid import Cell, Grid, Store, commit_of, digest_of
@@ -39,8 +41,10 @@ COMMAND = Command("sweep", machine=True, built="image sim", examples=(
     ("grid.toml --refine wait_p99_ms --points 12 --axis base_slice_ns", "and more where the tail bends"),
 ))
 
-RETRIES = 1          # of a cell that failed
-WINDOW = 8           # cells under way for each worker: enough to keep it busy, few enough to stop soon
+TRIES = 2            # of a cell that fails
+WINDOW = 3           # batches under way for each worker: enough to keep it busy, few enough to stop soon
+BATCH_S = 0.3        # of a processor for a batch of cells: more than starting it costs, and no more is lost
+LARGEST = 256        # cells in a batch
 CONNECT_S = 10
 
 
@@ -64,12 +68,24 @@ class Sweep:
     done: set[str] = field(default_factory=set)    # finished now
     failed: dict[str, str] = field(default_factory=dict)
     added: dict[str, int] = field(default_factory=dict)  # the round that added a cell
+    known: dict[str, dict[str, float]] = field(default_factory=dict)  # the metrics of the cells that are finished
+    spent_s: float = 0.0                                 # of processors, for the cells that were run now
 
     def key(self, cell: Cell) -> str:
         return cell.key(self.hosts[cell.host].digest)
 
     def look_up(self) -> None:
-        self.found |= {key for key in self.cells if key not in self.done and self.store.get(key)}
+        """Find the cells that are finished, and read them: each once."""
+        for key, cell in self.cells.items():
+            if key not in self.known and (kept := self.store.get(key)):
+                self.known[key] = metrics_of(cell, kept["data"])
+                self.found.add(key)
+
+    def keep(self, key: str, data: dict[str, Any]) -> None:
+        """The cell at @key is finished: @data is what its run left."""
+        self.store.put(key, {"cell": self.cells[key].said(), "data": data})
+        self.known[key] = metrics_of(self.cells[key], data)
+        self.done.add(key)
 
     def add(self, cells: Iterator[Cell], round_nr: int) -> None:
         """The refinement's round @round_nr adds @cells."""
@@ -80,25 +96,25 @@ class Sweep:
 
     @property
     def missing(self) -> list[str]:
-        there = self.found | self.done
-        return [key for key in self.cells if key not in there]
-
-    def metrics(self, key: str) -> dict[str, float] | None:
-        """The metrics of the cell at the address @key; None if it is not finished."""
-        kept = self.store.get(key)
-        if kept is None:
-            return None
-        data: dict[str, Any] = kept["data"]
-        if self.cells[key].host == KERNEL:
-            return data
-        found = figures(data["results"][0], data["duration_ns"] * data["cpus"])
-        return {name: float(value) for name, value in found.items()}
+        return [key for key in self.cells if key not in self.known]
 
     def summary(self) -> str:
         left = len(self.missing) - len(self.failed)
         return (f"{len(self.cells)} cells: {len(self.found)} were there, {len(self.done)} run, "
                 f"{len(self.failed)} failed" + (f", {left} left" if left else "")
                 + (f"; {len(self.added)} were added to the grid" if self.added else ""))
+
+    def changed(self) -> list[str]:
+        """A sentence about results that were changed in the store."""
+        nr = len(set(self.store.changed) & set(self.cells))
+        return [f"{nr} of the results in {self.store.directory} {'is' if nr == 1 else 'are'} not what was kept there: "
+                f"run again, as if missing; the first is {self.store.changed[0]}"] if nr else []
+
+
+def metrics_of(cell: Cell, data: dict[str, Any]) -> dict[str, float]:
+    """The metrics of @cell, whose run left @data."""
+    found = data if cell.host == KERNEL else figures(data["results"][0], data["duration_ns"] * data["cpus"])
+    return {name: float(value) for name, value in found.items()}
 
 
 @contextlib.contextmanager
@@ -128,12 +144,14 @@ class Workers(NamedTuple):
     number: int
     files: dict[str, Any]
 
-    def submit(self, cell: Cell, machine: Mapping[str, str], **how: Any) -> Any:
-        """Let a worker run @cell."""
+    def submit(self, cells: Sequence[Cell], machine: Mapping[str, str], **how: Any) -> Any:
+        """Let a worker run @cells, which are of one host: in the kernel a single one."""
+        cell = cells[0]
         if cell.host == KERNEL:
-            return self.client.submit(sweep_kernel.run_machine, self.files[KERNEL], {**cell.machine(), **machine},
-                                      cell.command(), **how)
-        return self.client.submit(sweep_worker.run_cell, self.files[SIMULATOR], cell.words(), cell.files, **how)
+            return self.client.submit(sweep_kernel.run_machines, self.files[KERNEL], {**cell.machine(), **machine},
+                                      cell.command(), retries=TRIES - 1, **how)
+        return self.client.submit(sweep_worker.run_cells, self.files[SIMULATOR],
+                                  [(each.words(), each.files) for each in cells], TRIES, **how)
 
 
 Start = Callable[[], Workers]
@@ -163,6 +181,33 @@ def tell_workers(client: Any) -> int:
     return max(1, len(pids))
 
 
+class Batches:
+    """The cells that are to be run, in batches that take a worker BATCH_S."""
+
+    def __init__(self, sweep: Sweep, keys: Sequence[str]) -> None:
+        self.sweep, self.left = sweep, collections.deque(keys)
+        self.nr, self.spent_s = 0, 0.0  # of the cells that were run
+
+    def ran(self, nr: int, spent_s: float) -> None:
+        self.nr, self.spent_s = self.nr + nr, self.spent_s + spent_s
+
+    def size(self) -> int:
+        """How many cells there are in the next batch; one as long as it is not known what one takes."""
+        if not self.nr or self.sweep.cells[self.left[0]].host == KERNEL:
+            return 1
+        return max(1, min(LARGEST, int(BATCH_S * self.nr / max(self.spent_s, 1e-6))))
+
+    def next(self) -> list[str]:
+        """The addresses of the next batch: cells of one host."""
+        if not self.left:
+            return []
+        nr, host = self.size(), self.sweep.cells[self.left[0]].host
+        found: list[str] = []
+        while self.left and len(found) < nr and self.sweep.cells[self.left[0]].host == host:
+            found.append(self.left.popleft())
+        return found
+
+
 def run_missing(sweep: Sweep, start: Start) -> None:
     """Run the cells that are missing, and have not failed before, and keep their results as they come. No worker is
     started if nothing is missing."""
@@ -172,45 +217,46 @@ def run_missing(sweep: Sweep, start: Start) -> None:
     workers = start()
     distributed, cloudpickle = load("distributed", "a sweep"), load("cloudpickle", "a sweep")
     cloudpickle.register_pickle_by_value(sweep_worker)  # so workers need not have this package
-    waiting = iter(missing)
-    under_way: dict[Any, str] = {}
+    batches = Batches(sweep, missing)
+    under_way: dict[Any, list[str]] = {}
 
     def submit() -> Any:
-        key = next(waiting, None)
-        if key is None:
+        keys = batches.next()
+        if not keys:
             return None
-        future = workers.submit(sweep.cells[key], sweep.machine, key=f"cell-{key}", retries=RETRIES, pure=False)
-        under_way[future] = key
+        future = workers.submit([sweep.cells[key] for key in keys], sweep.machine, key=f"cell-{keys[0]}", pure=False)
+        under_way[future] = keys
         return future
 
     completed = distributed.as_completed([future for _ in range(WINDOW * workers.number) if (future := submit())])
     with Progress("cells", len(missing)) as progress:
         for future in completed:
-            key = under_way.pop(future)
-            error = future.exception()
-            if error is None:
-                sweep.store.put(key, {"cell": sweep.cells[key].said(), "data": future.result()})
-                sweep.done.add(key)
-            else:
-                sweep.failed[key] = str(error).splitlines()[0] if str(error) else type(error).__name__
+            keys = under_way.pop(future)
+            batches.ran(len(keys), finish(sweep, keys, future))
             future.release()
-            progress.step()
+            for _ in keys:
+                progress.step()
             if more := submit():
                 completed.add(more)
 
 
+def finish(sweep: Sweep, keys: Sequence[str], future: Any) -> float:
+    """Keep the results of the batch @keys, or why its cells failed. Returns what it took, in seconds of a processor."""
+    error = future.exception()
+    results, spent_s = ([str(error) or type(error).__name__] * len(keys), 0.0) if error else future.result()
+    for key, found in zip(keys, results):
+        if isinstance(found, str):
+            sweep.failed[key] = found.splitlines()[0]
+        else:
+            sweep.keep(key, found)
+    sweep.spent_s += spent_s
+    return float(spent_s)
+
+
 def refine(sweep: Sweep, grid: Grid, axis: Axis, arguments: argparse.Namespace, start: Start) -> None:
     """Add --points points where the metric --refine bends along @axis, in rounds."""
-    known: dict[str, float] = {}
-
     def metric(cell: Cell) -> float | None:
-        key = sweep.key(cell)
-        if key not in known:
-            found = sweep.metrics(key)
-            if found is None or arguments.refine not in found:
-                return None
-            known[key] = found[arguments.refine]
-        return known[key]
+        return sweep.known.get(sweep.key(cell), {}).get(arguments.refine)
 
     left, round_nr = int(arguments.points), 0
     while points := choose(list(sweep.cells.values()), axis, metric, left):
@@ -232,12 +278,12 @@ def columns(sweep: Sweep) -> dict[str, list[Any]]:
     heads = ["host", "policy", "workload", "topology", "hz", "time", "seed", *names, *METRICS, "added", "address"]
     found: dict[str, list[Any]] = {head: [] for head in heads}
     for key, cell in sweep.cells.items():
-        metrics = sweep.metrics(key)
-        if metrics is None:
+        if key not in sweep.known:
             continue
         row = {"host": cell.host, "policy": cell.policy, "workload": cell.workload, "topology": cell.topology,
                "hz": cell.hz, "time": cell.time, "seed": cell.seed, **dict.fromkeys([*names, *METRICS]),
-               **cell.tunables, "address": key, "added": sweep.added.get(key, 0) if sweep.added else None, **metrics}
+               **cell.tunables, "address": key, "added": sweep.added.get(key, 0) if sweep.added else None,
+               **sweep.known[key]}
         for head in heads:
             found[head].append(row[head])
     return found
@@ -255,12 +301,29 @@ def report(sweep: Sweep, grid: Grid, out: str) -> None:
         known = {name: values for name, values in found.items() if any(value is not None for value in values)}
         with unfinished(out) as part:
             table.write_parquet(part, known, json.dumps({"title": grid.title, "fairground": commit()}))
+        compared = write_statistics(sweep, statistics_beside(out))
     head = result.together([{"commit": commit(), "sched": cell.policy, "hz": cell.hz, "seed": cell.seed,
                              "topology": cell.topology} for cell in sweep.cells.values()])
-    result.tell([*failures(sweep), sweep.summary() + (f"; {rows} rows: {out}" if rows else "")], head,
+    result.tell([*sweep.changed(), *failures(sweep), sweep.summary() + (f"; {rows} rows: {out}" if rows else ""),
+                 *([compared] if rows else [])], head,
                 (dict(zip(found, row)) for row in zip(*found.values())), cells=len(sweep.cells),
                 found=len(sweep.found), run=len(sweep.done), added=len(sweep.added), failed=failures(sweep),
-                out=out if rows else None)
+                changed=sweep.changed(), out=out if rows else None)
+
+
+def statistics_beside(out: str) -> str:
+    """The name of the table of statistics that belongs to the table @out."""
+    return f"{out.removesuffix('.parquet')}-statistics.parquet"
+
+
+def write_statistics(sweep: Sweep, out: str) -> str:
+    """Write the points with their medians, and how they differ from the first of their workload and machine. Returns
+    a line for the user."""
+    table_of, shown, tests = sweep_statistics.table_of([(cell, sweep.known[key]) for key, cell in sweep.cells.items()
+                                                        if key in sweep.known])
+    with unfinished(out) as part:
+        table.write_parquet(part, table.from_rows(iter(table_of)), "statistics of a sweep")
+    return f"{shown} of {tests} differences from the first point are shown: {out}"
 
 
 def options(parser: argparse.ArgumentParser) -> None:
@@ -322,6 +385,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
             run_missing(sweep, start)
             if axis:
                 refine(sweep, grid, axis, arguments, start)
+        if sweep.done:
+            Progress.note(f"{1e3 * sweep.spent_s / len(sweep.done):.1f} ms of a worker's processor for each cell")
     finally:
         report(sweep, grid, out)
     return int(bool(sweep.failed))

@@ -16,7 +16,7 @@ from ..trace.latency import Wait, latencies
 from ..trace.record import RecordError, run_recorded
 from ..trace.timeline import EVENTS, SWITCH
 from ..trace.tracefile import TraceFile
-from .sweep_worker import place
+from .sweep_worker import place, spent_s
 
 FORK, NEW, MIGRATION = "sched_process_fork", "sched_wakeup_new", "sched_migrate_task"
 RECORDED = (*EVENTS, FORK, MIGRATION)
@@ -56,9 +56,12 @@ def metrics(events: Sequence[Event], everybody: bool = False) -> dict[str, float
             "migrations": sum(each["pid"] in ours for each in values[MIGRATION])}
 
 
-def run_machine(image: Mapping[str, bytes], texts: Mapping[str, str], command: str) -> dict[str, float]:
-    """The metrics of @command on the machine with the settings @texts. @image: the kernel and its initramfs."""
-    return measure(make_settings(texts, build=place(image)), command)
+def run_machines(image: Mapping[str, bytes], texts: Mapping[str, str],
+                 command: str) -> tuple[list[dict[str, float]], float]:
+    """The metrics of @command on the machine with the settings @texts, as a batch of one, and the seconds of a
+    processor that it took. @image: the kernel and its initramfs."""
+    before = spent_s()
+    return [measure(make_settings(texts, build=place(image)), command)], spent_s() - before
 
 
 def measure(settings: Settings, command: str) -> dict[str, float]:

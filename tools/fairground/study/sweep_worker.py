@@ -32,17 +32,40 @@ def place(files: Mapping[str, bytes]) -> str:
     return directory
 
 
-def run_cell(program: Mapping[str, bytes], words: Sequence[str], files: Mapping[str, str]) -> dict[str, Any]:
-    """schedsim's JSON of the run with @words, beside which are @files by name. @program: {"schedsim": its bytes}."""
-    simulator = os.path.join(place(program), "schedsim")
-    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
-        for name, text in files.items():
-            with open(os.path.join(directory, name), "w", encoding="utf-8") as f:
-                f.write(text)
-        done = subprocess.run([simulator, "--json", "run.json", *words], cwd=directory, capture_output=True, text=True,
-                              check=False)
-        if done.returncode:
-            raise CellError(f"status {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
-        with open(os.path.join(directory, "run.json"), encoding="utf-8") as f:
-            found: dict[str, Any] = json.load(f)
+def run_cell(simulator: str, words: Sequence[str], files: Mapping[str, str], directory: str) -> dict[str, Any]:
+    """schedsim's JSON of the run with @words in @directory, where @files are by name."""
+    for name, text in files.items():
+        with open(os.path.join(directory, name), "wb") as f:
+            f.write(text.encode("utf-8", "surrogateescape"))  # a shared object is no text
+    done = subprocess.run([simulator, "--json", "run.json", *words], cwd=directory, capture_output=True, text=True,
+                          check=False)
+    if done.returncode:
+        raise CellError(f"status {done.returncode}: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
+    with open(os.path.join(directory, "run.json"), encoding="utf-8") as f:
+        found: dict[str, Any] = json.load(f)
     return found
+
+
+def run_cells(program: Mapping[str, bytes], cells: Sequence[tuple[Sequence[str], Mapping[str, str]]],
+              tries: int) -> tuple[list[dict[str, Any] | str], float]:
+    """schedsim's JSON of each of @cells, (words, files), or why the cell failed @tries times; and the seconds of a
+    processor that all of it took. @program: {"schedsim": its bytes}. What starts a process and reads the simulator
+    costs as much as some short runs, so one task of a worker is a batch of them."""
+    before, simulator = spent_s(), os.path.join(place(program), "schedsim")
+    found: list[dict[str, Any] | str] = []
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        for words, files in cells:
+            for left in reversed(range(tries)):
+                try:
+                    found.append(run_cell(simulator, words, files, directory))
+                    break
+                except CellError as error:
+                    if not left:
+                        found.append(str(error))
+    return found, spent_s() - before
+
+
+def spent_s() -> float:
+    """Seconds of a processor, of this process and of those that it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A heat map of a sweep: two parameters, and in each cell the mean of a result. From a CSV with a line of names, or a
-JSON list of objects."""
+"""A heat map of a sweep: two parameters, and in each cell the mean of a result. From a CSV with a line of names, a JSON
+list of objects, or the Parquet that `fairground sweep` writes."""
 
 import argparse
 import csv
@@ -13,15 +13,18 @@ from typing import Any
 import numpy as np
 
 from ...base.errors import reading
+from ...base.packages import load
 from ...base.settings import UsageError
 from ...machine.image import TraceError
 from ..source import Array
 from ..style import finish_axis, new_figure
 
 KINDS = {
-    "sweep": ("a heat map of a table: two parameters and a result, from CSV or JSON",
+    "sweep": ("a heat map of a table: two parameters and a result, from CSV, JSON or Parquet",
               ("sweep.csv --x cpus --y slice --value p99", "a heat map")),
 }
+PARQUET = b"PAR1"
+NO_RESULT = ("seed", "address", "added", "time")  # columns of a sweep's table that are no parameters and no results
 NUMBERS_IN = 14  # columns at most for numbers in the cells
 
 
@@ -50,9 +53,27 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def rows_of(path: str) -> list[dict[str, Any]]:
+    with reading(path, TraceError, ""), open(path, "rb") as parquet:
+        if parquet.read(len(PARQUET)) == PARQUET:
+            return rows_of_parquet(path)
     with reading(path, TraceError, "this is no text: a CSV with a line of names, or a JSON list, is expected"):
         with open(path, encoding="utf-8", newline="") as f:
             return _rows(f.read())
+
+
+def rows_of_parquet(path: str) -> list[dict[str, Any]]:
+    """The rows of a sweep's table: what varies in them, beside seeds and addresses, and then the numbers."""
+    arrow = load("pyarrow", "Parquet")
+    try:
+        read = load("pyarrow.parquet", "Parquet").read_table(path)
+    except (OSError, ValueError, arrow.ArrowException) as error:
+        raise TraceError(f"{path}: this Parquet is damaged: {str(error).splitlines()[0]}") from error
+    columns = {name: values for name, values in read.to_pydict().items() if name not in NO_RESULT}
+    if not columns or not read.num_rows:
+        raise TraceError("the table has no rows")
+    varying = [name for name, values in columns.items() if len(set(values)) > 1]
+    order = sorted(columns, key=lambda name: (isinstance(columns[name][0], float), name not in varying))
+    return [dict(zip(order, row)) for row in zip(*(columns[name] for name in order))]
 
 
 def _rows(text: str) -> list[dict[str, Any]]:
