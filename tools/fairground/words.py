@@ -96,6 +96,8 @@ PROGRAMS = {
                          "make a bank of questions with numbers for each student: QTI, Moodle", "sim"),
     "release": Program(["python3", f"{SCRIPTS}/release.py"],
                        "make a release of this commit: source, images, page, wheel, with checksums"),
+    "seeds": Program(["python3", f"{SCRIPTS}/seedsdocs.py"],
+                     "keep what make experiments left in ARGS=DIR, and make docs/seeds.md of it"),
     "site": Program(["python3", f"{SCRIPTS}/website.py"],
                     "make one folder for any web server: page, gallery, book, documentation, image", "image iso page"),
     "size": Program(["python3", f"{SCRIPTS}/size.py"], "print lines and bytes by room, and the reading path", "kernel"),

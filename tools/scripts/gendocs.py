@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apidocs
 import decisiondocs
+import seedsdocs
 import usage
 
 NOTE = "<!-- Made from {source} by tools/scripts/gendocs.py; change that and run `make generated`. -->\n"
@@ -121,7 +122,7 @@ def parameters() -> str:
 
 PAGES = {"docs/tunables.md": tunables, "docs/features.md": features, "docs/invariants.md": invariants,
          "docs/events.md": events, "docs/parameters.md": parameters,
-         "docs/api.md": apidocs.page,
+         "docs/api.md": apidocs.page, "docs/seeds.md": seedsdocs.page,
          "docs/decisions.md": decisiondocs.page, "docs/decisions.schema.json": decisiondocs.schema}
 
 
