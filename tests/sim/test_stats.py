@@ -68,6 +68,15 @@ def test_an_interval_is_a_function_of_the_samples():
     assert stats.median([123_456]).text() == "123456" and stats.median([1 / 3]).text() == "0.3333"
 
 
+def test_few_samples_have_students_interval_too():
+    """The ranks of five are sure of 93.75 %. Mean 6, standard error 2.45, 2.776 of them to each side."""
+    found = stats.median([0, 0, 10, 10, 10])
+    assert (found.low, found.high) == pytest.approx((6 - 6.8, 6 + 6.8), abs=0.01)
+    assert stats.bounds([0, 0, 10, 10, 10]) == pytest.approx((6 - 6.8, 6 + 6.8), abs=0.01)
+    assert stats.median([1, 2, 3, 4, 5]) == stats.Median(3, 1, 5, 5)
+    assert stats.median([0, 0, 10, 10, 10, 10]) == stats.Median(10, 0, 10, 6)
+
+
 def test_the_test_of_signed_ranks():
     """Exact values: all of n pairs go one way, or all but the least; ties, which scipy's exact form does not take."""
     assert stats.signed_rank([1, 2, 3, 4, 5]) == 2 / 32 and stats.signed_rank([-1, 2, 3, 4, 5]) == 4 / 32
@@ -131,7 +140,10 @@ def test_a_verdict_needs_a_test():
     draw = random.Random(1)
     found = [samples.Series("simulator", f"case {case}", policy, "m", tuple(draw.gauss(5, 1) for _ in range(10)))
              for case in range(20) for policy in ("cfs", "cfs-again")]
-    assert {one.verdict for one in samples.compare(found)} == {"no difference shown"}
+    compared = samples.compare(found)
+    assert {one.verdict for one in compared} == {"no difference shown"}
+    assert min(one.p for one in compared) == pytest.approx(20 * min(one.difference.p for one in compared))
+    assert [one.equal_p for one in compared] == pytest.approx(stats.holm([one.difference.equal_p for one in compared]))
 
 
 def test_a_verdict_needs_runs_for_all_tests():
