@@ -73,6 +73,8 @@ def parts_of(text: str) -> dict[str, str]:
 def not_a_part(word: str) -> str:
     """Why @word is neither a part of a side nor a workload, with what may have been meant."""
     name = word.partition("=")[0].partition(":")[0]
+    if name == "linux":
+        return "Linux is compared by traces that were recorded there, NAME.dat (docs/measuring.md)"
     meant = nearest(name, {*SCHEDULERS, *MACHINE, *BUILT_IN, *listed("tunable"), *listed("feature")})
     return "a policy, NAME=VALUE, a feature, a file, commit:REV or a host is expected" + (
         f"; is {meant} meant?" if meant else " (docs/measuring.md)")
