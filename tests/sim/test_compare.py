@@ -142,7 +142,8 @@ def test_long_sides_have_letters_in_the_table(capsys):
     ("cfs eevdf none.sh", "none.sh"), ("kernel: cfs hogs:n=2", "the kernel runs NAME.sh"),
     ("kernel:+eevdf kernel:+cost-tick=1us shares", "cost-tick is of the simulator only"),
     ("kernel: kernel:+none.policy shares", "runs in the simulator only"), ("commit:nope cfs shares", "no such commit"),
-    ("linux:6.1 cfs shares", "Linux is compared by traces"), ("commit: cfs shares", "no such commit"), ("commit:--help cfs shares", "no such commit"),
+    ("linux:6.1 cfs shares", "Linux is compared by traces"), ("commit: cfs shares", "no such commit"),
+    ("commit:--help cfs shares", "no such commit"),
     ("cfs eevdf --seeds none", "--seeds none"), ("cfs eevdf --within x", "--within x"),
     ("cfs eevdf hogs:n=2 --seeds 1..1001 --time 1us", "at most 1000"),
 ])
