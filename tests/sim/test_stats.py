@@ -140,10 +140,15 @@ def test_a_verdict_needs_a_test():
     draw = random.Random(1)
     found = [samples.Series("simulator", f"case {case}", policy, "m", tuple(draw.gauss(5, 1) for _ in range(10)))
              for case in range(20) for policy in ("cfs", "cfs-again")]
-    compared = samples.compare(found)
-    assert {one.verdict for one in compared} == {"no difference shown"}
-    assert min(one.p for one in compared) == pytest.approx(20 * min(one.difference.p for one in compared))
-    assert [one.equal_p for one in compared] == pytest.approx(stats.holm([one.difference.equal_p for one in compared]))
+    assert {one.verdict for one in samples.compare(found)} == {"no difference shown"}
+
+
+def test_all_tests_of_a_table_are_corrected_together():
+    """Four metrics, of which each pair of ten goes up: 2 / 2^10, four times."""
+    found = [samples.Series("simulator", "case", side, f"m{metric}", tuple(100.0 + nr + step for nr in range(10)))
+             for metric in range(4) for side, step in (("a", 0), ("b", 0.1 + metric))]
+    assert [one.p for one in samples.compare(found)] == pytest.approx([4 * 2 / 2**10] * 4)
+    assert samples.compare(found)[0].equal_p == pytest.approx(4 / 2**10) and samples.compare(found)[1].equal_p == 1
 
 
 def test_a_verdict_needs_runs_for_all_tests():

@@ -142,10 +142,11 @@ def test_a_result_is_there_as_a_whole_or_not_at_all(tmp_path):
     store.put("abc", {"a": 1})
     assert store.get("abc") == {"a": 1} and store.get("abd") is None
     assert store.changed == []
-    for damage in ('{"a"', "", '{"a": 1}', "[]", "\x00"):
+    whole = store.path("abc").read_text()
+    for damage in (whole.replace(": 1", ": 2", 1), '{"a"', "", '{"a": 1}', "[]", "\x00"):
         store.path("abc").write_text(damage)
         assert store.get("abc") is None
-    assert store.changed == ["abc"] * 5
+    assert store.changed == ["abc"] * 6
     (tmp_path / "store" / "ab").rename(tmp_path / "store" / "xx")
     (tmp_path / "store" / "ab").write_text("a file where the directory should be")
     with pytest.raises(UsageError, match="what was finished before is kept"):
@@ -171,6 +172,7 @@ def test_a_sweep_and_again(grid):
     assert (status, told["found"], told["run"], told["failed"]) == (0, 18, 6, []) and len(rows(grid)) == 24
 
 
+@pytest.mark.nightly("a changed result that is not told")
 def test_a_stored_result_that_was_changed_is_told_and_run_again(grid):
     """One digit of one result, in a file that is still JSON."""
     grid.write_text(TEXT.replace(', "a.json"', ""))
@@ -183,6 +185,7 @@ def test_a_stored_result_that_was_changed_is_told_and_run_again(grid):
     assert rows(grid) == before and "not what was kept" not in sweep(grid)[1]
 
 
+@pytest.mark.nightly("statistics of other rows")
 def test_statistics_of_each_point(grid):
     """The medians of a point are those of its rows, and its differences those of pairs with the first point."""
     grid.write_text(TEXT.replace(', "a.json"', "").replace("1..3", "1..12"))
@@ -200,6 +203,7 @@ def test_statistics_of_each_point(grid):
     assert {row["verdict"] for row in table if row["shift"]} > {"higher"}
 
 
+@pytest.mark.nightly("a heat map of a sweep's own table")
 def test_a_heat_map_of_the_table_of_a_sweep(grid):
     pytest.importorskip("matplotlib")
     grid.write_text(TEXT.replace(', "a.json"', "").replace('["1x1x2x1"]', '["1x1x1x1", "1x1x2x1"]'))
@@ -220,6 +224,7 @@ def test_a_heat_map_of_the_table_of_a_sweep(grid):
     assert done.returncode == 2 and "this Parquet is damaged" in done.stderr and len(done.stderr.splitlines()) == 1
 
 
+@pytest.mark.nightly("a policy that does not reach the workers")
 def test_own_policies_are_in_a_grid(grid):
     """Its text is part of the address: a changed policy is another cell."""
     text = Path(ROOT, "examples/policies/strides.policy").read_text(encoding="utf-8")
