@@ -10,7 +10,7 @@ import shutil
 import subprocess
 import sys
 
-from setuptools import setup
+from setuptools import Distribution, setup
 from setuptools.command.build_py import build_py
 
 try:
@@ -38,12 +38,15 @@ class BuildWithMore(build_py):
         self.distribution.data_files = [("share/man/man1", pages)]
 
 
-class PlatformWheel(bdist_wheel):
-    """A wheel with a simulator is for the platform of that."""
+class WithSimulator(Distribution):
+    """With a simulator, if that was built: then all of it is installed where files of one platform are."""
 
-    def finalize_options(self) -> None:
-        super().finalize_options()
-        self.root_is_pure = not os.path.exists(SIMULATOR)
+    def has_ext_modules(self) -> bool:
+        return os.path.exists(SIMULATOR)
+
+
+class PlatformWheel(bdist_wheel):
+    """A wheel with a simulator is for the platform of that, and for each Python 3."""
 
     def get_tag(self) -> tuple[str, str, str]:
         tag = super().get_tag()
@@ -64,4 +67,4 @@ def platform_of(program: str) -> str | None:
 shutil.rmtree(PLACE, ignore_errors=True)
 os.makedirs(PLACE)
 setup(options={"build": {"build_base": PLACE}, "egg_info": {"egg_base": PLACE}},
-      cmdclass={"build_py": BuildWithMore, "bdist_wheel": PlatformWheel})
+      distclass=WithSimulator, cmdclass={"build_py": BuildWithMore, "bdist_wheel": PlatformWheel})

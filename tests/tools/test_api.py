@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import fairground as fg
+from fairground.base import packages
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/api.md"
@@ -77,6 +78,26 @@ def test_tables_have_the_commands_numbers():
 def test_a_gap_is_no_float():
     frame = fg.Trace(LINUX).turns()
     assert str(frame.run_ns.dtype) == "Int64" and frame.run_ns.isna().sum() == 4
+
+
+TABLES = ("runs", "waits", "turns", "tasks", "events", "decisions", "candidates")
+
+
+@needs_simulator
+@needs_pandas
+@pytest.mark.skipif(not any((place / "pyarrow").is_dir() for place in packages.directories()),
+                    reason="pyarrow is not installed")
+def test_all_forms_of_a_table_have_the_same_numbers(tmp_path, monkeypatch):
+    """Virtual times begin just below 2^64, so whole numbers of 64 bits are among them."""
+    monkeypatch.setenv("B", BUILD)
+    trace = fg.simulate("hogs:n=2", "bursts:run=2ms,sleep=10ms", sched="eevdf", time="100ms",
+                        trace=tmp_path / "x.dat").trace
+    for name in TABLES:
+        columns, frame, arrow = (getattr(trace, name)(form=form) for form in ("columns", "pandas", "arrow"))
+        assert list(columns) == list(frame.columns) == arrow.column_names and arrow.to_pydict() == columns, name
+        assert {each: [None if value is None or value != value else value for value in frame[each].astype(object)
+                       .where(frame[each].notna(), None)] for each in frame} == columns, name
+    assert max(columns["vruntime"]) > 1 << 63
 
 
 @needs_simulator

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import venv
+import zipfile
 
 import pytest
 
@@ -130,6 +131,8 @@ def test_the_wheel_alone_simulates_and_reads(bare, tmp_path):
     program = (ROOT / "build/schedsim").read_bytes()
     asked = {tuple(map(int, each)) for each in re.findall(rb"\0GLIBC_(\d+)\.(\d+)", program)}
     assert "-py3-none-manylinux_{}_{}_".format(*max(asked)) in bare[1].name
+    with zipfile.ZipFile(bare[1]) as wheel:  # auditwheel wants a program there, and not under purelib/
+        assert "fairground/packed/schedsim" in wheel.namelist()
     done = typed(bare, """set -e
         schedsim --time 50ms --decisions run.dat hogs:n=2 bursts:run=2ms,sleep=6ms
         fairground latency run.dat; fairground timehist --summary run.dat; fairground stat run.dat

@@ -38,6 +38,20 @@ class SimulatorError(Error):
     """The simulator is missing, or refuses what it is asked. The text is one sentence."""
 
 
+def _whole(values: list[Any]) -> list[int]:
+    """The numbers of a column in which all that is known is a whole number; else none."""
+    known = [value for value in values if value is not None]
+    return known if all(type(value) is int for value in known) else []
+
+
+def _arrow(arrow: Any, values: list[Any]) -> Any:
+    """A column of Arrow, which takes numbers beyond 63 bits, as virtual times are, only if it is told so."""
+    known = _whole(values)
+    if not known or max(known) < 1 << 63:
+        return arrow.array(values)
+    return arrow.array(values, arrow.uint64() if min(known) >= 0 else arrow.decimal128(20))
+
+
 def _formed(columns: table.Columns, form: Form) -> Any:
     """@columns in this @form. A column of whole numbers with gaps stays one of whole numbers."""
     if form not in FORMS:
@@ -45,13 +59,16 @@ def _formed(columns: table.Columns, form: Form) -> Any:
     if form == "columns":
         return columns
     if form == "arrow":
-        return load("pyarrow", 'form="arrow"').table(columns)
+        arrow = load("pyarrow", 'form="arrow"')
+        return arrow.table({name: _arrow(arrow, values) for name, values in columns.items()})
     pandas = load("pandas", "a table")
 
     def series(values: list[Any]) -> Any:
-        known = [value for value in values if value is not None]
-        whole = len(known) < len(values) and known and all(type(value) is int for value in known)
-        return pandas.array(values, dtype="Int64") if whole else values
+        known = _whole(values)
+        if not 0 < len(known) < len(values):
+            return values
+        long = max(known) >= 1 << 63  # beyond 63 bits, as virtual times may be
+        return pandas.array(values, dtype="Int64" if not long else "UInt64" if min(known) >= 0 else object)
 
     return pandas.DataFrame({name: series(values) for name, values in columns.items()})
 

@@ -2,6 +2,7 @@
 """What all pictures have in common: colours, hatches, the header, the axis of time, and how they are saved."""
 
 import io
+import logging
 import os
 import pathlib
 import re
@@ -50,6 +51,8 @@ def texts_as_they_are() -> None:
     import matplotlib
     from matplotlib.font_manager import fontManager
 
+    # Newer ones tell each time that a font is there in one weight only.
+    logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
     known = {font.name for font in fontManager.ttflist}
     for family, path in OTHER_LETTERS.items():
         if family not in known and os.path.exists(path):
