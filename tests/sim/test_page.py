@@ -65,6 +65,14 @@ def test_the_longest_wait_is_explained_and_any_other(seen, tmp_path):
     assert f"{float(seen['whyOther'][1][0][0]):.3f} ms" in where and rule.startswith("pick: ")
 
 
+def test_a_mark_counts_from_its_moment(seen):
+    """All three tasks run or wait, or one sleeps; nine decisions on, some time has passed."""
+    first, then, hidden, last = seen["counted"]
+    assert re.fullmatch(r"1 running, [12] waiting", first) and last == first and hidden == [False, False]
+    running, waiting, after = re.fullmatch(r"(\d) running, (\d) waiting, ([\d.]+) ms after the mark", then).groups()
+    assert running == "1" and waiting in "12" and 1 < float(after) < 50
+
+
 def test_decisions_are_played_until_one_says_stop(seen):
     assert int(seen["paused"].split(" / ")[0]) in (4, 5) and seen["stays"] == seen["paused"]
 

@@ -36,6 +36,17 @@ await tab.select('#whywait', '1');
 seen.whyOther = await why();
 await tab.click('#whyfutures button');
 await tab.waitForFunction(() => !document.querySelector('#whyfutures button'));
+await tab.evaluate(() => document.activeElement.blur());
+await tab.click('#next');
+const counted = [await text(tab, '#counted')];
+await tab.keyboard.press('m');
+for (let i = 0; i < 9; i++)
+  await tab.keyboard.press('ArrowRight');
+counted.push(await text(tab, '#counted'), await tab.$$eval('.pinned', (all) => all.map((line) => line.hidden)));
+for (let i = 0; i < 9; i++)
+  await tab.keyboard.press('ArrowLeft');
+await tab.keyboard.press('m');
+seen.counted = [...counted, await text(tab, '#counted')];
 seen.whyFutures = await text(tab, '#whyfutures');
 await tab.click('#why tbody button');
 seen.whyGone = [await text(tab, '#where'), await text(tab, '#rule')];

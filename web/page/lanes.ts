@@ -184,7 +184,7 @@ export function drawLanes(runs: Run[], shown: number, view: View, told: Told) {
     const canvas = el('canvas', {role: 'img', ariaLabel: `${run.name}: ${cpusInWords(run.cpus)}, ${ms(run.end - run.begin, 0)} ms`});
     const forks = (run.made?.changes ?? []).map(({at}) => where(run, at, view)).filter(isIn)
       .map((part) => el('div', {className: 'forked', style: `left:${100 * part}%`}));
-    const lane = el('div', {className: 'lane'}, canvas, el('div', {className: 'now'}), ...worstFrame(run, view), ...forks);
+    const lane = el('div', {className: 'lane'}, canvas, el('div', {className: 'pinned', hidden: true}), el('div', {className: 'now'}), ...worstFrame(run, view), ...forks);
     listen(canvas, lane, run, index, view, told);
     return el('div', {}, el('button', {type: 'button', className: index === shown ? 'main' : '', onclick: () => told.pick(index),
       ariaPressed: String(index === shown)}, run.name), el('span', {className: 'soft worst-said'}, worstInWords(run)), lane, wasteLine(run, view));
@@ -193,8 +193,13 @@ export function drawLanes(runs: Run[], shown: number, view: View, told: Told) {
   drawAxis(view);
 }
 
-/** Put the line of the moment shown at @time. */
-export function markTime(runs: Run[], time: number | undefined, view: View) {
+/** Put the line of the moment shown at @time, and that of the mark at @pinned, ns since the begin of each run. */
+export function markTime(runs: Run[], time: number | undefined, view: View, pinned?: number) {
+  document.querySelectorAll<HTMLElement>('#lanes .pinned').forEach((line) => {
+    const part = ((pinned ?? 0) - view.from) / (view.to - view.from);
+    line.hidden = pinned === undefined || !isIn(part);
+    line.style.left = `${100 * part}%`;
+  });
   document.querySelectorAll<HTMLElement>('#lanes .now').forEach((line, index) => {
     const part = where(runs[index], time ?? 0, view);
     line.hidden = time === undefined || !isIn(part) || time > runs[index].end;

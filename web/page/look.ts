@@ -5,7 +5,7 @@
 import {drawDecision} from './decision';
 import {View, drawLanes, longest, markTime, within} from './lanes';
 import {canBeTasks, knowsWaits, longestWait, usualRows} from './rows';
-import {Decision, Run, waitsOf} from './model';
+import {Decision, Run, Span, waitsOf} from './model';
 import {TEXT} from './strings';
 import {$, el, ms, named, table} from './ui';
 import {Futures, drawWhy} from './why';
@@ -37,6 +37,13 @@ function drawShares(run: Run) {
     ...(programs.length ? [table(TEXT.ideals, [TEXT.programs, TEXT.share, TEXT.ideal], programs)] : []));
 }
 
+// How many tasks of @run run and wait at @time, and how far that is from the mark at @pinned, ns since its begin.
+function countAt(run: Run | undefined, time: number | undefined, pinned: number | undefined) {
+  const at = (spans: Span[]) => spans.reduce((sum, {from, to}) => sum + Number(from <= time! && time! < to), 0);
+  $('counted').textContent = !run || time === undefined ? '' : [`${at(run.spans)} ${TEXT.nrRunning}`, ...(knowsWaits(run) ? [`${at(run.waiting)} ${TEXT.nrWaiting}`] : []),
+    ...(pinned === undefined ? [] : [`${ms(time - run.begin - pinned)} ms ${TEXT.afterMark}`])].join(', ');
+}
+
 // The decision of @run that is the first at @time or later, or the last one.
 function decisionAt(run: Run, time: number) {
   return Math.min(run.decisions.at(time), run.decisions.length - 1);
@@ -45,7 +52,7 @@ function decisionAt(run: Run, time: number) {
 /** Makes the controls. @state is what is shown, and @changed is called when it is another. @futures makes other runs. */
 export function makeLook(state: State, changed: () => void, futures?: Futures) {
   const view: View = {from: 0, to: 1, sought: '', by: 'cpu'};
-  let runs: Run[] = [], drawn: Run[] = [], length = 0, marked: number | undefined, playing = 0;
+  let runs: Run[] = [], drawn: Run[] = [], length = 0, marked: number | undefined, pinned: number | undefined, playing = 0;
 
   const told = {
     pick: (index: number, time?: number) => goTo(index, time ?? marked ?? 0),
@@ -54,7 +61,8 @@ export function makeLook(state: State, changed: () => void, futures?: Futures) {
   };
   const mark = (time: number | undefined) => {
     marked = time;
-    markTime(runs, time, view);
+    markTime(runs, time, view, pinned);
+    countAt(runs[state.shown], time, pinned);
   };
   function drawAll() {
     if (!runs.length)
@@ -97,6 +105,12 @@ export function makeLook(state: State, changed: () => void, futures?: Futures) {
     show(index, decisionAt(runs[index], time));
     if (!runs[index].decisions.length)
       mark(time);
+  }
+  // Put a mark at the moment shown, or take it away from there.
+  function pin() {
+    const since = marked === undefined || !runs[state.shown] ? undefined : marked - runs[state.shown].begin;
+    pinned = since === pinned ? undefined : since;
+    mark(marked);
   }
   function setRows(by: View['by']) {
     view.by = by;
@@ -142,7 +156,7 @@ export function makeLook(state: State, changed: () => void, futures?: Futures) {
       button('rows', '', TEXT.rowsHelp, () => {
         setRows(view.by === 'task' ? 'cpu' : 'task');
         drawAll();
-      }), search, el('output', {id: 'under', ariaHidden: 'true'}, '\u00a0'));
+      }), button('mark', TEXT.mark, TEXT.markHelp, pin), search, el('output', {id: 'counted'}), el('output', {id: 'under', ariaHidden: 'true'}, '\u00a0'));
   }
 
   $('back').textContent = TEXT.previous;
@@ -164,6 +178,8 @@ export function makeLook(state: State, changed: () => void, futures?: Futures) {
       show(state.shown, state.at + STEPS[key]);
     else if (key in CLOSER)
       zoomBy(CLOSER[key]);
+    else if (key === 'm')
+      pin();
     else if (key === '0')
       zoomTo(0, longest(runs));
     else if (key === ' ' && !(event.target as Element).matches('button, summary'))
@@ -179,6 +195,7 @@ export function makeLook(state: State, changed: () => void, futures?: Futures) {
     current: () => runs[state.shown],
     put(all: Run[]) {
       play(false);
+      pinned = undefined;
       runs = all;
     },
   };
