@@ -8,8 +8,8 @@ UNIT_CFLAGS := -std=gnu11 -g -O1 $(WARN) -DDEBUG=1 -fno-strict-aliasing -fsaniti
 	-fvisibility=hidden -fno-sanitize-recover=all -fno-omit-frame-pointer $(NAMELESS)
 # A test runs once, so that time spent on its own code by the compiler is lost: -O0. What it tests has -O1.
 $(UNIT)/tests/unit/test_%.c.o: UNIT_CFLAGS += -O0
-# What a test compares is in its record (checked.h), but for one that includes code of a student. Older compilers
-# cannot leave out a function.
+# The numbers that a test finds equal are in its record (checked.h), but for one that includes code of a student. Older
+# compilers cannot leave out a function.
 UNIT_COMPARED := $(if $(findstring clang,$(CC))$(filter 10 11,$(CC_MAJOR)),-DUNRECORDED=, \
 	-fsanitize-coverage=trace-cmp "-DUNRECORDED=__attribute__((no_sanitize_coverage))")
 # lld, which is there for WebAssembly, links a program in a quarter of the time.

@@ -23,4 +23,4 @@ def test_a_right_answer_is_one_of_the_reference():
     ended = tiers._report(bench, program, TEST)
     assert not ended.status and f"ok 1 - {TEST}" in ended.text, ended.text[-2000:]
     passed, why, _ = tiers._run_test(lab, bench, program, TEST)
-    assert not passed and "it compared other numbers" in why
+    assert not passed and "it found other numbers equal" in why

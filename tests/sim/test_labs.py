@@ -439,7 +439,7 @@ RIGHT_CHECKS = "# record at 7 00000000000000aa\n# record at 9 00000000000000ac\n
     ("ok 1 - t\n# record 3 00000000000000aa\n", "passed 3 checks, where 8 are made"),
     ("ok 1 - t\n# record 8 00000000000000ff\n# record 3 00000000000000aa\n", "passed no checks"),
     ("ok 1 - t\n# record at 7 00000000000000aa\n# record at 9 00000000000000ab\n# record 8 00000000000000fe\n",
-     "up to its line 9 it compared other numbers"),
+     "up to its line 9 it found other numbers equal"),
 ])
 def test_a_test_that_says_ok_is_believed_with_its_record_only(printed, said, lab, monkeypatch):
     """The second record is that of a process which printed one and then ended."""

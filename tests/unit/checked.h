@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The record of a test: which checks it makes, in their order, and the numbers that the test
- * compares. A test that prints that it passed, and ended before it checked anything, has another
- * record than one that was made to its end. So has a test whose memory the scheduler changed: what
- * is right there is then another number.
+ * The record of a test: which checks it makes, in their order, and the numbers that it finds equal.
+ * A test that prints that it passed, and ended before it checked anything, has another record than
+ * one that was made to its end. So has a test whose memory the scheduler changed: what is right
+ * there is then another number.
  *
  * UNIT_RECORD=KEY prints it at the end, as `# record COUNT DIGEST`; the digest depends on the key.
  * `# record at LINE DIGEST` is the record up to one of the first checks.

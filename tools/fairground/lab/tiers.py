@@ -74,8 +74,8 @@ def _report(workshop: Workshop, program: str, test: str) -> box.Ended:
 
 
 def _other_checks(lab: Lab, workshop: Workshop, program: str, test: str, record: list[str]) -> str:
-    """A sentence if a @test that passed made other checks, or compared other numbers, than with the reference; "" if it
-    made the same.
+    """A sentence if a @test that passed made other checks, or found other numbers equal, than with the reference; "" if
+    all are the same.
     """
     reference = of_reference(program, lab)
     if handout.manifest(ROOT):
@@ -94,7 +94,7 @@ def _other_checks(lab: Lab, workshop: Workshop, program: str, test: str, record:
     else:
         line = next((there.split()[1] for here, there in zip(record, right)
                      if here != there and there.startswith("at ")), "the last")
-        how = f"up to its line {line} it compared other numbers, or made other checks, and found them right"
+        how = f"up to its line {line} it found other numbers equal, or made other checks"
     return f"the test went another way than with the reference: {how}"
 
 
