@@ -12,7 +12,7 @@ import qti
 import questions
 from tests.e2e.conftest import BUILD
 
-# Of each element that we write: its children as a regular expression of "name ", and the attributes it must have.
+# For each element that we write: its children as a regular expression of "name ", and the attributes it must have.
 # From the public specifications, with all that they allow between our elements left out.
 PACKAGE = {
     "manifest": ("metadata organizations resources ", "identifier"),
@@ -82,7 +82,7 @@ NCNAME = re.compile(r"[A-Za-z_][\w.-]*")
 
 
 def wrong(root, models, space):
-    """What in the tree below @root is not as in @models, whose names are in the namespace @space."""
+    """The faults of the tree below @root by @models, whose names are in the namespace @space."""
     found, seen = [], set()
     for element in root.iter():
         name = element.tag.removeprefix(f"{{{space}}}")
