@@ -13,7 +13,7 @@ SIM_CFLAGS := $(CSTD) $(WARN) $(SIM_PLACE) -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(C
 # The judge of explorations knows the inside of sched/, as tests do.
 SIM_C := $(filter-out %_wasi.c,$(wildcard sim/*.c sim/*/*.c tests/oracle/*.c))
 # A policy in expressions is a policy, and does, too.
-SIM_INSIDE := sim/policy/hooks.c
+SIM_INSIDE := sim/policy/hooks.c sim/policy/blame.c
 SIM_OBJ := $(patsubst %,$(SIM)/%.o,$(SCHED_C) $(filter-out lib/string.c,$(LIB_C)) $(SIM_C))
 
 $(INC)/sim/.made: Makefile mk/sim.mk $(INC)/.made
@@ -49,7 +49,9 @@ plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=min
 		-I$(INC)/sched -o $$so.$$$$ $(SRC) && mv $$so.$$$$ $$so
 
 # A program written for sched_ext as a shared object, for schedsim --scx; the functions it calls are the simulator's.
-SCX := $(basename $(basename $(notdir $(SRC))))
+# A main.bpf.c has the name of its folder, as in build/scx/crates/scx_bpfland.
+SCX_FILE := $(basename $(basename $(notdir $(SRC))))
+SCX := $(if $(filter main,$(SCX_FILE)),$(notdir $(patsubst %/,%,$(dir $(SRC)))),$(SCX_FILE))
 SCX_CFLAGS := -std=gnu11 -O2 -g -fPIC -fno-strict-aliasing -ffreestanding -fno-builtin-printf -Isim/scx/include \
 	-Wall -Wno-unused -Wno-attributes -Wno-discarded-qualifiers -Werror=implicit-function-declaration
 # The same program as an object for the kernel (kernel/scx/object.c): it calls the kernel in each block of its code, and
@@ -62,8 +64,9 @@ scx: $(B)/schedsim ## a program of sched_ext: SRC=main.bpf.c makes build/scx/mai
 	$(Q)mkdir -p $(B)/scx
 	@echo "  SCX     $(B)/scx/$(SCX).so"
 	$(Q)out=$(B)/scx/$(SCX); $(CC) $(SCX_CFLAGS) -E -o $$out.i $(SRC) && \
-	$(PYTHON) tools/scripts/scx_maps.py $(abspath $(SRC)) <$$out.i >$$out.c && \
-	$(CC) $(SCX_CFLAGS) -shared -I$(dir $(SRC)) -o $$out.so.$$$$ $$out.c && mv $$out.so.$$$$ $$out.so && \
+	$(PYTHON) tools/scripts/scx_maps.py $(abspath $(SRC) sim/scx/halves/$(SCX).c) <$$out.i >$$out.c && \
+	$(CC) $(SCX_CFLAGS) -DUSER_HALF \
+		-shared -I$(dir $(SRC)) -o $$out.so.$$$$ $$out.c && mv $$out.so.$$$$ $$out.so && \
 	$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$(dir $(SRC)) -c -o $$out.o.$$$$ $$out.c && mv $$out.o.$$$$ $$out.o
 
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c

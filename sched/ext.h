@@ -175,6 +175,9 @@ void ext_destroy_dsq(struct ext_call *, u64 dsq);
 /* How many tasks wait there, or -ENOENT. */
 s32 ext_dsq_nr(struct ext_call *, u64 dsq);
 
+/* The first task of a queue of the scheduler's own, or NULL. */
+struct task *ext_peek(struct ext_call *, u64 dsq);
+
 /* A walk through a queue of the scheduler's own, in its order; later tasks are left out. */
 struct ext_iter {
 	u64 word[8];
@@ -195,6 +198,9 @@ bool ext_move(struct ext_call *, struct ext_iter *, struct task *t, u64 dsq, u64
 void ext_kick(struct ext_call *, s32 cpu, u64 flags);
 /* The default choice of a CPU; @idle: it idled, and is taken. */
 s32 ext_select_default(struct ext_call *, struct task *t, s32 prev, u64 wake_flags, bool *idle);
+/* The same among the CPUs of @mask: one that idled, or a waker's that sleeps soon; or -EBUSY. */
+s32 ext_select_within(struct ext_call *, struct task *t, s32 prev, u64 wake_flags,
+		      const struct cpumask *mask, u64 flags);
 /* Take @cpu if it idles. */
 bool ext_take_idle(struct ext_call *, s32 cpu);
 /* An idle CPU of @mask, taken; or -EBUSY. ext_pick_any(): any other if there is none. */

@@ -42,6 +42,7 @@ enum {
 	OPT_EXPLAIN,
 	OPT_EXPLAIN_CPU,
 	OPT_CHECK,
+	OPT_HANG,
 	OPT_STRICT,
 	OPT_NARROW,
 	OPT_BENCH,
@@ -103,6 +104,7 @@ static const struct option plain_options[] = {
 	{ "explain", required_argument, NULL, OPT_EXPLAIN },
 	{ "explain-cpu", required_argument, NULL, OPT_EXPLAIN_CPU },
 	{ "check", no_argument, NULL, OPT_CHECK },
+	{ "hang", required_argument, NULL, OPT_HANG },
 	{ "strict", no_argument, NULL, OPT_STRICT },
 	{ "narrow", no_argument, NULL, OPT_NARROW },
 	{ "bench", no_argument, NULL, OPT_BENCH },
@@ -195,6 +197,7 @@ static void print_help(void)
 	       "  --seed N            of everything random (default 1)\n"
 	       "  --vary N            seed of what varies from run to run in nature\n"
 	       "  --check             check all invariants after every event\n"
+	       "  --hang T            CPU time of this host in which something must happen (10s)\n"
 	       "  --strict            refuse rt-app files that need mending\n"
 	       "output:\n"
 	       "  --narrow            lines of at most 80 columns: for paper and small windows\n"
@@ -328,6 +331,9 @@ static void take_run_option(struct options *o, int option, const char *text)
 		break;
 	case OPT_TIME:
 		o->duration = time_of("time", text, 1);
+		break;
+	case OPT_HANG:
+		o->hang_ms = (u32)(time_of("hang", text, NS_PER_MS) / NS_PER_MS);
 		break;
 	case OPT_JSON:
 		take_output(&o->json, "json", text);

@@ -18,6 +18,7 @@ struct options {
 	const char *governor; /* "NAME" or "userspace:MHZ"; NULL: performance */
 	unsigned cpus, hz;
 	u64 seed, duration; /* ns; 0: the workload's own, or else DEFAULT_DURATION */
+	u32 hang_ms;	    /* CPU time in which something must happen; 0: the default */
 	struct sim_disturbance disturbance;
 	bool lazy; /* preemption model: lazy, else full */
 	struct sim_costs costs;

@@ -117,6 +117,7 @@ struct sim *setup_sim(const struct options *o, const struct machine_desc *machin
 		.lazy = o->lazy,
 		.costs = o->costs,
 		.check = o->check,
+		.hang_ms = o->hang_ms,
 		.next = workload_next,
 	});
 

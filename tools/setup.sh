@@ -14,8 +14,9 @@
 #	--compare	also Debian's kernels 6.1, 6.12 and 7.2 in ${B:-build}/linux: make fidelity ARGS=--fresh
 #			boots the first two, make bench ARGS=--fresh all three; and in ${B:-build}/trixie the
 #			trace-cmd of Debian 13 with its libraries, a second judge of our traces
-#	--scx		also the schedulers for sched_ext that come with Linux 6.12 in ${B:-build}/scx/linux:
-#			make scx SRC=build/scx/linux/scx_simple.bpf.c compiles one
+#	--scx		also schedulers for sched_ext: in ${B:-build}/scx/linux those that come with Linux 6.12, in
+#			${B:-build}/scx/crates those that crates.io has:
+#			make scx SRC=build/scx/crates/scx_bpfland/main.bpf.c compiles one
 #	--lacks USE	install nothing: print a sentence about what is missing for it, if anything is
 #
 # Usage: sh tools/setup.sh [--docs] [--test] [--all] [--for USE] [--compare] [--scx] | --lacks USE
@@ -44,7 +45,7 @@ while [ $# -gt 0 ]; do
 		;;
 	--compare) compare=yes ;;
 	--scx) scx=yes ;;
-	--help) sed -n '3,21s/^# \{0,1\}//p' "$0"; exit ;;
+	--help) sed -n '3,22s/^# \{0,1\}//p' "$0"; exit ;;
 	*) usage ;;
 	esac
 	shift
@@ -317,6 +318,29 @@ fetch_scx() {
 	rm -rf "$into/include" "$work/root"
 }
 
+# Crates with schedulers, and the versions that docs/scx.md is about.
+crates='bpfland=1.1.4 flash=1.1.4 cosmos=1.1.7 beerland=1.1.4 tickless=1.1.4 p2dq=1.1.4 rusty=1.1.4 lavd=1.1.4'
+
+fetch_crates() {
+	into=${B:-build}/scx/crates
+	say "fetching the schedulers for sched_ext of crates.io into $into"
+	command -v cargo >/dev/null || return 1
+	mkdir -p "$work/crates/src"
+	: >"$work/crates/src/lib.rs"
+	printf '[package]\nname = "schedulers"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n' \
+		>"$work/crates/Cargo.toml"
+	for crate in $crates; do
+		echo "scx_${crate%=*} = \"=${crate#*=}\"" >>"$work/crates/Cargo.toml"
+	done
+	(cd "$work/crates" && cargo vendor -q vendor >/dev/null) || return 1
+	for crate in $crates; do
+		rm -rf "$into/scx_${crate%=*}"
+		mkdir -p "$into"
+		cp -R "$work/crates/vendor/scx_${crate%=*}/src/bpf" "$into/scx_${crate%=*}" || return 1
+	done
+	rm -rf "$work/crates"
+}
+
 # --- the packages ---------------------------------------------------------------------
 
 # The names of Debian's packages on another system, "-" being none of its own; then those for which none is known.
@@ -414,6 +438,8 @@ if [ -n "$compare" ]; then
 fi
 if [ -n "$scx" ]; then
 	fetch_scx || fail "could not fetch Linux 6.12's schedulers: that needs apt and deb.debian.org."
+	fetch_crates || fail "could not fetch the schedulers of crates.io: that needs cargo of Rust 1.85 or later" \
+		"(https://rustup.rs) and crates.io."
 fi
 say "everything is there for $(echo "$uses" | sed 's/^,//; s/,$//; s/,/, /g'): $(gcc --version 2>&1 | sed 1q)." \
 	"Next: make run."

@@ -30,7 +30,7 @@ static bool vtime_before(const struct rb_node *a, const struct rb_node *b)
 	const struct ext_task *x = container_of(a, struct ext_task, node);
 	const struct ext_task *y = container_of(b, struct ext_task, node);
 
-	return time_before(x->seen->vtime, y->seen->vtime);
+	return time_before(x->vtime, y->vtime);
 }
 
 /* @e enters the tree, and the list behind the one before it there. */
@@ -38,6 +38,7 @@ static void add_ordered(struct ext_dsq *q, struct ext_task *e)
 {
 	struct rb_node *before;
 
+	e->vtime = e->seen->vtime;
 	rb_insert(&q->order, &e->node, vtime_before);
 	e->at.ordered = true;
 	before = rb_prev(&e->node);
@@ -240,6 +241,19 @@ s32 ext_dsq_nr(struct ext_call *c, u64 id)
 						  : -ENOENT;
 	q = ext_dsq_find(c->x, id);
 	return q ? (s32)READ_ONCE(q->nr) : -ENOENT;
+}
+
+struct task *ext_peek(struct ext_call *c, u64 id)
+{
+	struct ext_dsq *q = id & EXT_DSQ_BUILTIN ? NULL : ext_dsq_find(c->x, id);
+	struct task *t;
+
+	if (!q || !READ_ONCE(q->nr))
+		return NULL;
+	host_lock(&q->lock);
+	t = ext_dsq_after(q, NULL);
+	host_unlock(&q->lock);
+	return t;
 }
 
 /* --- walks ---------------------------------------------------------------- */

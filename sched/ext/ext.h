@@ -58,6 +58,7 @@ enum ext_op_state { OP_NONE, OP_QUEUEING, OP_QUEUED, OP_DISPATCHING, OP_STATE = 
 struct ext_task {
 	struct ext_link at;  /* in dsq->tasks or ext_rq.deferred; guarded by: that queue */
 	struct rb_node node; /* in dsq->order; guarded by: that queue */
+	u64 vtime;	     /* seen->vtime as it entered dsq->order */
 	struct ext_dsq *dsq; /* NULL: in none; changes under the lock of the queue, too */
 	struct ext_seen *seen;
 	u64 op;			      /* ext_op_state; atomic */

@@ -133,7 +133,7 @@ static void check_queue(struct ext_dsq *q)
 
 		SCHED_CHECK(X1, e->dsq == q && e->at.queued);
 		SCHED_CHECK(X3, !e->at.ordered || !before || !before->at.ordered ||
-					!time_before(e->seen->vtime, before->seen->vtime));
+					!time_before(e->vtime, before->vtime));
 		before = e;
 		nr++;
 	}

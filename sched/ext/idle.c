@@ -51,27 +51,44 @@ static bool take(struct ext *x, u32 cpu)
 	return __atomic_fetch_and(&x->idle.bits[cpu / 64], ~bit, __ATOMIC_ACQ_REL) & bit;
 }
 
-/* A CPU of both masks, each in its turn; CPU_MAX if there is none. */
-static u32 distribute(struct ext *x, const struct cpumask *a, const struct cpumask *b)
-{
-	struct cpumask both = cpumask_and(a, b);
-	u32 cpu = CPU_MAX;
+/* CPUs in both of two masks; one may stand in twice. */
+struct within {
+	const struct cpumask *a, *b;
+};
 
-	if (!cpumask_empty(&both)) {
-		cpu = cpumask_next_wrap(&both, READ_ONCE(x->distribute));
-		WRITE_ONCE(x->distribute, cpu);
+/*
+ * A CPU of @mask and @w, each in its turn; CPU_MAX if there is none. No mask of them all is made:
+ * masks of large machines are long, and few words of them are read here.
+ */
+static u32 distribute(struct ext *x, const struct cpumask *mask, struct within w)
+{
+	u32 nr = (x->s->nr_cpus + 63) / 64, from = READ_ONCE(x->distribute) + 1;
+	u64 early = BIT(from % 64) - 1; /* their turn is past, so they come last */
+
+	for (u32 i = 0; i <= nr; i++) {
+		u32 at = (from / 64 + i) % nr;
+		u64 word = mask->bits[at] & w.a->bits[at] & w.b->bits[at];
+
+		if (!i)
+			word &= ~early;
+		if (word) {
+			u32 cpu = at * 64 + (u32)__builtin_ctzll(word);
+
+			WRITE_ONCE(x->distribute, cpu);
+			return cpu;
+		}
 	}
-	return cpu;
+	return CPU_MAX;
 }
 
-/* An idle CPU of @mask, taken; CPU_MAX if there is none. CPUs of idle cores come first. */
-static u32 take_any(struct ext *x, const struct cpumask *mask, u64 flags)
+/* An idle CPU of @w, taken; CPU_MAX if there is none. CPUs of idle cores come first. */
+static u32 take_any(struct ext *x, struct within w, u64 flags)
 {
 	for (;;) {
-		u32 cpu = distribute(x, &x->cores, mask);
+		u32 cpu = distribute(x, &x->cores, w);
 
 		if (cpu == CPU_MAX && !(flags & EXT_PICK_IDLE_CORE))
-			cpu = distribute(x, &x->idle, mask);
+			cpu = distribute(x, &x->idle, w);
 		if (cpu == CPU_MAX || take(x, cpu))
 			return cpu;
 	}
@@ -79,31 +96,54 @@ static u32 take_any(struct ext *x, const struct cpumask *mask, u64 flags)
 
 /* --- the default choice --------------------------------------------------- */
 
-/* A waker that is about to sleep gives its CPU, if others idle and nobody waits there. */
-static bool gives_way(struct ext *x, const struct task *t, u32 cpu, u64 wake_flags)
+/* A search for an idle CPU among those that a task may use. */
+struct search {
+	struct task *t;
+	const struct cpumask *mask; /* its CPUs are those of this one, too */
+	u32 prev, waker;
+	u64 wake_flags;
+	bool cores; /* only idle cores will do */
+};
+
+static bool may_use(const struct search *q, u32 cpu)
 {
-	return (wake_flags & WAKE_SYNC) && !cpumask_empty(&x->idle) &&
-	       !READ_ONCE(x->cpu[cpu].local.nr) && task_allowed(t, cpu);
+	return task_allowed(q->t, cpu) && cpumask_test(q->mask, cpu);
+}
+
+/* A waker that is about to sleep gives its CPU, if others idle and nobody waits there. */
+static bool gives_way(struct ext *x, const struct search *q)
+{
+	return (q->wake_flags & WAKE_SYNC) && !cpumask_empty(&x->idle) &&
+	       !READ_ONCE(x->cpu[q->waker].local.nr) && may_use(q, q->waker);
+}
+
+/* The CPU that was found, and taken if it idled; CPU_MAX if there is none. */
+static u32 select_idle(struct ext *x, const struct search *q)
+{
+	bool many = q->t->nr_allowed > 1, prev_may = may_use(q, q->prev);
+	struct within w = { q->mask, &q->t->allowed };
+	u32 cpu;
+
+	if (many && gives_way(x, q))
+		return q->waker;
+	if (many) {
+		if (prev_may && cpumask_test(&x->cores, q->prev) && take(x, q->prev))
+			return q->prev;
+		cpu = take_any(x, w, EXT_PICK_IDLE_CORE);
+		if (cpu != CPU_MAX || q->cores)
+			return cpu;
+	}
+	if (prev_may && take(x, q->prev))
+		return q->prev;
+	return many ? take_any(x, w, 0) : CPU_MAX;
 }
 
 static u32 select_default(struct ext *x, struct task *t, u32 prev, u32 waker, u64 wake_flags,
 			  bool *idle)
 {
-	u32 cpu;
+	u32 cpu =
+		select_idle(x, &(struct search){ t, &t->allowed, prev, waker, wake_flags, false });
 
-	*idle = true;
-	if (t->nr_allowed > 1 && gives_way(x, t, waker, wake_flags))
-		return waker;
-	if (t->nr_allowed > 1) {
-		if (cpumask_test(&x->cores, prev) && task_allowed(t, prev) && take(x, prev))
-			return prev;
-		cpu = take_any(x, &t->allowed, EXT_PICK_IDLE_CORE);
-		if (cpu != CPU_MAX)
-			return cpu;
-	}
-	if (task_allowed(t, prev) && take(x, prev))
-		return prev;
-	cpu = t->nr_allowed > 1 ? take_any(x, &t->allowed, 0) : CPU_MAX;
 	*idle = cpu != CPU_MAX;
 	return *idle ? cpu : prev;
 }
@@ -177,6 +217,20 @@ s32 ext_select_default(struct ext_call *c, struct task *t, s32 prev, u64 wake_fl
 	return (s32)select_default(c->x, t, (u32)prev, waker, wake_flags, idle);
 }
 
+s32 ext_select_within(struct ext_call *c, struct task *t, s32 prev, u64 wake_flags,
+		      const struct cpumask *mask, u64 flags)
+{
+	struct search q = { t,		mask,
+			    (u32)prev,	c->kind == EXT_SELECT ? c->cpu : t->cpu,
+			    wake_flags, flags & EXT_PICK_IDLE_CORE };
+	u32 cpu;
+
+	if (!cpu_is_valid(c, prev) || !idle_is_known(c))
+		return -EBUSY;
+	cpu = select_idle(c->x, &q);
+	return cpu == CPU_MAX ? -EBUSY : (s32)cpu;
+}
+
 bool ext_take_idle(struct ext_call *c, s32 cpu)
 {
 	return cpu_is_valid(c, cpu) && idle_is_known(c) && take(c->x, (u32)cpu);
@@ -184,17 +238,18 @@ bool ext_take_idle(struct ext_call *c, s32 cpu)
 
 s32 ext_pick_idle(struct ext_call *c, const struct cpumask *mask, u64 flags)
 {
-	u32 cpu = idle_is_known(c) ? take_any(c->x, mask, flags) : CPU_MAX;
+	u32 cpu = idle_is_known(c) ? take_any(c->x, (struct within){ mask, mask }, flags) : CPU_MAX;
 
 	return cpu == CPU_MAX ? -EBUSY : (s32)cpu;
 }
 
 s32 ext_pick_any(struct ext_call *c, const struct cpumask *mask, u64 flags)
 {
-	u32 cpu = c->x->builtin_idle ? take_any(c->x, mask, flags) : CPU_MAX;
+	u32 cpu =
+		c->x->builtin_idle ? take_any(c->x, (struct within){ mask, mask }, flags) : CPU_MAX;
 
 	if (cpu == CPU_MAX)
-		cpu = distribute(c->x, mask, &c->x->s->online);
+		cpu = distribute(c->x, &c->x->s->online, (struct within){ mask, mask });
 	return cpu == CPU_MAX ? -EBUSY : (s32)cpu;
 }
 

@@ -10,6 +10,7 @@
 
 #include "sched/observe/event.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/plugin.h"
 #include "sim/engine/process.h"
 #include "sim/engine/util.h"
 
@@ -164,6 +165,26 @@ void host_bug(const char *file, int line, const char *what)
 	exit(EXIT_BUG);
 }
 
+/* --- plugins that err ------------------------------------------------------------------------- */
+
+/* If a hook of the plugin is being called: says what it did, and ends the program. */
+static void blame_plugin(const char *phrase, const void *address)
+{
+	const char *hook = plugin_hook();
+
+	if (!hook)
+		return;
+	fflush(stdout);
+	fprintf(stderr, "schedsim: at %.6f s on CPU %u the hook %s of the policy %s ",
+		(double)(host->now - SIM_START) / 1e9, host->this_cpu, hook,
+		sched_policy_name(plugin_policy()));
+	fprintf(stderr, "%s (%s", phrase, plugin_path());
+	if (address)
+		fprintf(stderr, ", address %p", address);
+	fprintf(stderr, ")\n");
+	exit(EXIT_BUG);
+}
+
 /* --- progress --------------------------------------------------------------------------------- */
 
 static u64 turns_seen;
@@ -176,6 +197,10 @@ static u64 turns(void)
 /* Finds a call of the scheduler that does not return, by the CPU time that passes. */
 static void look_for_progress(void)
 {
+	if (turns_seen == turns() && host->recover)
+		host->recover();
+	if (turns_seen == turns())
+		blame_plugin("does not return", NULL);
 	if (turns_seen == turns())
 		host_bug(__FILE__, __LINE__, "no progress: the scheduler does not return");
 	turns_seen = turns();
@@ -183,6 +208,8 @@ static void look_for_progress(void)
 
 void host_watch(u32 ms)
 {
+	if (plugin_policy() && !host->recover)
+		process_catch(blame_plugin);
 	turns_seen = UINT64_MAX;
 	process_watch(ms, look_for_progress);
 }

@@ -62,6 +62,13 @@ const char *plugin_path(void)
 	return loaded_from;
 }
 
+const char *plugin_hook(void)
+{
+	const void *place = loaded ? process_called_in(loaded) : NULL;
+
+	return place ? policy_hook_at(loaded, place) : NULL;
+}
+
 const struct fair_policy *policy_at(unsigned index)
 {
 	const struct fair_policy *policy = sched_fair_policy(index);

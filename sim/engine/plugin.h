@@ -13,6 +13,8 @@ void plugin_load(const char *path);
 /* The policy from --plugin; NULL: there is none. Every machine has it as its guest. */
 const struct fair_policy *plugin_policy(void);
 const char *plugin_path(void);
+/* The hook of the plugin that is being called, or NULL. */
+const char *plugin_hook(void);
 
 /* The @index-th policy, the plugin's last, or NULL past the end; its name. */
 const struct fair_policy *policy_at(unsigned index);

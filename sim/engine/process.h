@@ -20,6 +20,14 @@ enum process_end { PROCESS_DONE, PROCESS_LEFT, PROCESS_CRASHED, PROCESS_HANGS };
 enum process_end process_attempt(void (*what)(void), u32 limit_s);
 __noreturn void process_leave(void);
 
+/*
+ * From now on a crash calls @crashed, on a stack of its own, with a phrase ("divided by zero") and
+ * the address that was used wrongly. If it returns, the process ends.
+ */
+void process_catch(void (*crashed)(const char *phrase, const void *address));
+/* The outermost function that is being called of the shared object of @object: a place in it. */
+const void *process_called_in(const void *object);
+
 /* The object @symbol of the shared object @file; NULL with a reason in @error if there is none. */
 const void *process_load(const char *file, const char *symbol, const char **error);
 

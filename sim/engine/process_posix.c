@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The process is one of Linux. */
+#define _GNU_SOURCE /* dladdr() */
 #include <dlfcn.h>
+#include <execinfo.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -54,6 +56,64 @@ enum process_end process_attempt(void (*what)(void), u32 limit_s)
 		what();
 	setitimer(ITIMER_VIRTUAL, &(struct itimerval){ .it_value.tv_sec = 0 }, NULL);
 	return (enum process_end)end;
+}
+
+/* --- crashes ---------------------------------------------------------------- */
+
+#define CRASH_STACK 65536u
+#define FRAMES	    256
+
+static void (*on_crash)(const char *phrase, const void *address);
+
+static const char *phrase_of(int signal_number)
+{
+	switch (signal_number) {
+	case SIGFPE:
+		return "divided by zero";
+	case SIGILL:
+		return "reached an instruction that no program has";
+	default:
+		return "used a wild pointer";
+	}
+}
+
+static void catch (int signal_number, siginfo_t *info, void *context)
+{
+	(void)context;
+	on_crash(phrase_of(signal_number), info->si_addr);
+	signal(signal_number, SIG_DFL); /* it happens again */
+}
+
+void process_catch(void (*crashed)(const char *phrase, const void *address))
+{
+	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+	static u8 memory[CRASH_STACK];
+	stack_t stack = { .ss_sp = memory, .ss_size = sizeof(memory) };
+	struct sigaction action = { .sa_sigaction = catch,
+				    .sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK };
+	void *frame;
+
+	/* A recursion without end leaves no room on the stack; backtrace() allocates at first. */
+	sigaltstack(&stack, NULL);
+	backtrace(&frame, 1);
+	on_crash = crashed;
+	for (u32 i = 0; i < ARRAY_SIZE(signals); i++)
+		sigaction(signals[i], &action, NULL);
+}
+
+const void *process_called_in(const void *object)
+{
+	void *frames[FRAMES];
+	int nr = backtrace(frames, FRAMES);
+	const void *found = NULL;
+	Dl_info of_object, of_frame;
+
+	if (!dladdr(object, &of_object))
+		return NULL;
+	for (int i = 0; i < nr; i++)
+		if (dladdr(frames[i], &of_frame) && of_frame.dli_fbase == of_object.dli_fbase)
+			found = frames[i];
+	return found;
 }
 
 const void *process_load(const char *file, const char *symbol, const char **error)

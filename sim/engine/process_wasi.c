@@ -49,3 +49,14 @@ void process_use_huge_pages(void *memory, size_t bytes)
 	(void)memory;
 	(void)bytes;
 }
+
+void process_catch(void (*crashed)(const char *phrase, const void *address))
+{
+	(void)crashed;
+}
+
+const void *process_called_in(const void *object)
+{
+	(void)object;
+	return NULL;
+}

@@ -517,6 +517,8 @@ int sim_set_affinity(struct sim *sim, struct sim_task *t, const struct cpumask *
 void sim_set_group(struct sim *sim, struct sim_task *t, u32 group)
 {
 	assert(group < sim->nr_groups);
+	if (sim->group_changes)
+		sim->group_changes(sim, t, group);
 	change(sim, t, true);
 	t->group = group;
 	if (!sim->server)

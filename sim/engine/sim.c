@@ -144,7 +144,11 @@ u32 sim_group_new(struct sim *sim, u32 parent, const struct task_group_params *p
 	sim->nr_groups++;
 	if (group->tg && !event_queued(&sim->control))
 		queue_set(&sim->queue, &sim->control, sim->now + sched_fdl_interval_ns(sim->s));
-	return group->tg && !set_params(sim->s, group->tg, params) ? 0 : sim->nr_groups - 1;
+	if (group->tg && !set_params(sim->s, group->tg, params))
+		return 0;
+	if (sim->group_begins)
+		sim->group_begins(sim, sim->nr_groups - 1);
+	return sim->nr_groups - 1;
 }
 
 bool sim_group_boost(struct sim *sim, u32 group, u64 boost)
@@ -183,6 +187,7 @@ static void init_cpu(struct sim *sim, unsigned cpu)
 	c->done.kind = EVENT_DONE;
 	c->timer.kind = EVENT_TIMER;
 	c->kick.kind = EVENT_KICK;
+	c->core = sim->config.topology[cpu].core;
 	c->llc = sim->config.topology[cpu].llc;
 	c->node = sim->config.topology[cpu].node;
 	c->skew_ns = draw_clock(sim);

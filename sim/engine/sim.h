@@ -166,7 +166,7 @@ struct sim_cpu {
 	u64 tick_at; /* it has no tick before */
 	u64 idle_ns, idle_since;
 	u64 overhead_ns; /* since the start */
-	u32 llc, node;
+	u32 core, llc, node;
 	struct sim_task idle;
 };
 
@@ -245,7 +245,11 @@ struct sim {
 	void *context;			   /* belongs to config.next */
 	u32 cause;			   /* kind of the present event */
 	void (*after_event)(struct sim *); /* NULL, or called after each event */
-	bool stopped;			   /* sim_run() is to return after the present event */
+	/* NULL, or called when a group is made, and before a task's changes. */
+	void (*group_begins)(struct sim *, u32 group);
+	void (*group_changes)(struct sim *, struct sim_task *t, u32 to);
+	void (*recover)(void); /* NULL, or called when an operation does not return */
+	bool stopped;	       /* sim_run() is to return after the present event */
 	/* NULL, or an internal error calls it, with its text in bug; it does not return. */
 	void (*leave)(void);
 	char bug[200];

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "lib/errno.h"
 #include "sim/explore/op.h"
 #include "sched/ext.h"
 
@@ -86,11 +87,26 @@ static void perhaps_err(struct ext_call *c)
 
 /* --- operations ----------------------------------------------------------- */
 
+/* A CPU of the even ones that @t may use, if one of them idles or its waker is one; else -EBUSY. */
+static s32 select_even(struct ext_call *c, struct task *t, s32 prev, u64 wake_flags)
+{
+	struct cpumask even = { { 0 } };
+	s32 cpu;
+
+	for (u32 i = 0; i < CPU_MAX; i += 2)
+		cpumask_set(&even, i);
+	cpu = ext_select_within(c, t, prev, wake_flags, &even, draw(2));
+	EXPECT(cpu == -EBUSY || (!(cpu & 1) && cpumask_test(&t->allowed, (u32)cpu)));
+	return cpu;
+}
+
 static s32 gamble_select(struct ext_call *c, struct task *t, s32 prev, u64 wake_flags)
 {
 	bool idle = false;
-	s32 cpu = draw(3) ? ext_select_default(c, t, prev, wake_flags, &idle)
-			  : (s32)allowed_cpu(c, t);
+	s32 even = draw(4) ? -EBUSY : select_even(c, t, prev, wake_flags);
+	s32 cpu = even >= 0 ? even
+		  : draw(3) ? ext_select_default(c, t, prev, wake_flags, &idle)
+			    : (s32)allowed_cpu(c, t);
 
 	if (idle && draw(2))
 		ext_insert(c, t, EXT_DSQ_LOCAL, 0, 0);
@@ -150,6 +166,7 @@ static bool move_to_local(struct ext_call *c, u64 dsq)
 
 	if (!ext_iter_begin(c, &it, dsq, 0)) {
 		gambler.moving = ext_iter_next(c, &it);
+		EXPECT(gambler.moving == ext_peek(c, dsq));
 		ext_iter_end(c, &it);
 	}
 	moved = ext_move_to_local(c, dsq);

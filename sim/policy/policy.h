@@ -149,3 +149,6 @@ const struct fair_policy *recipe_policy(const struct recipe *recipe, const char 
 
 /* Writes the policy as a file for examples/policies/. */
 void recipe_export(const struct recipe *recipe, FILE *out);
+
+/* The hook of @p that begins last before @place, an address in the same object; NULL: none does. */
+const char *policy_hook_at(const struct fair_policy *p, const void *place);

@@ -39,8 +39,11 @@ struct task_struct *scx_see(struct task *t);
 struct task *scx_task(const struct task_struct *p);
 /* The table of operations for the class, made from the program's. */
 struct ext_ops scx_operations(void);
-/* NULL, or the thing that @program needs and the class has not. */
+/* NULL, or the thing that @program needs and the class has not; of its flags alone. */
 const char *scx_lacks(const struct scx_program *program);
+const char *scx_lacks_flags(u64 flags);
+/* Does it have operations for control groups? The simulator calls them, the kernel does not. */
+bool scx_has_groups(const struct scx_program *program);
 /* @program's constant (const volatile) with the name of @n bytes at @name; NULL: there is none. */
 const struct scx_variable *scx_constant(const struct scx_program *program, const char *name,
 					size_t n);

@@ -149,6 +149,13 @@ void bpf_iter_scx_dsq_destroy(struct bpf_iter_scx_dsq *it)
 		end_walk(at);
 }
 
+struct task_struct *scx_bpf_dsq_peek(u64 dsq)
+{
+	struct task *t = ext_peek(CALL, dsq);
+
+	return t ? scx_see(t) : NULL;
+}
+
 void scx_bpf_dsq_move_set_slice(struct bpf_iter_scx_dsq *it, u64 slice)
 {
 	struct scx_walk *w = *find_walk(it);
@@ -203,6 +210,15 @@ s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev, u64 wake_flags, bool
 	scx_need(is_idle, sizeof(*is_idle), true);
 	*is_idle = false;
 	return t ? ext_select_default(CALL, t, prev, wake_flags, is_idle) : prev;
+}
+
+s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags,
+			   const struct cpumask *mask, u64 flags)
+{
+	struct task *t = task_of(p);
+
+	NEED(mask);
+	return t ? ext_select_within(CALL, t, prev, wake_flags, mask, flags) : -EBUSY;
 }
 
 void scx_bpf_kick_cpu(s32 cpu, u64 flags)

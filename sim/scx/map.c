@@ -34,7 +34,7 @@ static struct map maps[MAPS_MAX];
 static bool is_hash(u32 type)
 {
 	return type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_LRU_HASH ||
-	       type == BPF_MAP_TYPE_TASK_STORAGE;
+	       type == BPF_MAP_TYPE_TASK_STORAGE || type == BPF_MAP_TYPE_CGRP_STORAGE;
 }
 
 static bool is_queue(u32 type)
@@ -143,12 +143,24 @@ static u8 *value_of(const struct map *m, struct entry *e)
 	return e->data + ((m->desc->key_size + 7) & ~7u);
 }
 
+/* Most keys are numbers: of tasks, groups, queues. */
+static struct entry **find_number(struct map *m, u32 key)
+{
+	struct entry **e = &m->bucket[(key * 0x9e3779b1u >> 16) % BUCKETS];
+
+	while (*e && *(const u32 *)(*e)->data != key)
+		e = &(*e)->next;
+	return e;
+}
+
 static struct entry **find(struct map *m, const void *key)
 {
 	const u8 *bytes = key;
 	u32 hash = 2166136261u;
 	struct entry **e;
 
+	if (m->desc->key_size == sizeof(u32))
+		return find_number(m, *(const u32 *)key);
 	for (u32 i = 0; i < m->desc->key_size; i++)
 		hash = (hash ^ bytes[i]) * 16777619u;
 	e = &m->bucket[hash % BUCKETS];
@@ -349,23 +361,35 @@ long bpf_map_pop_elem(void *map, void *value)
 	return take_value(map, value, true);
 }
 
-void *bpf_task_storage_get(void *map, struct task_struct *p, void *value, u64 flags)
+/* The value that @map keeps under @key; with the lowest bit of @flags it is made from @value. */
+static void *storage_get(void *map, const void *key, const void *value, u64 flags)
 {
 	struct map *m = map_of(map);
 	struct entry **at, *e;
 
 	if (!is_type(m, is_hash))
 		return NULL;
-	scx_need(p, sizeof(*p), false);
 	if (value)
 		scx_need(value, m->desc->value_size, false);
 	host_lock(&m->lock);
-	at = find(m, &p->pid);
+	at = find(m, key);
 	e = *at;
 	if (!e && (flags & 1))
-		e = add(m, at, &p->pid, value);
+		e = add(m, at, key, value);
 	host_unlock(&m->lock);
 	return e ? value_of(m, e) : NULL;
+}
+
+void *bpf_task_storage_get(void *map, struct task_struct *p, void *value, u64 flags)
+{
+	scx_need(p, sizeof(*p), false);
+	return storage_get(map, &p->pid, value, flags);
+}
+
+void *bpf_cgrp_storage_get(void *map, struct cgroup *cgrp, void *value, u64 flags)
+{
+	scx_need(cgrp, sizeof(*cgrp), false);
+	return storage_get(map, &cgrp->number, value, flags);
 }
 
 long bpf_task_storage_delete(void *map, struct task_struct *p)

@@ -40,6 +40,7 @@ struct task_struct *scx_see(struct task *t)
 	p->policy = (u32)t->policy;
 	p->__state = t->state;
 	p->nr_cpus_allowed = (int)t->nr_allowed;
+	p->utime = t->fair.sum_exec;
 	p->nvcsw = t->nr_voluntary;
 	p->nivcsw = t->nr_involuntary;
 	return p;
@@ -250,14 +251,24 @@ struct ext_ops scx_operations(void)
 
 const char *scx_lacks(const struct scx_program *program)
 {
+	if (scx_has_groups(program))
+		return "operations for cgroups";
+	return scx_lacks_flags(program->ops->flags);
+}
+
+bool scx_has_groups(const struct scx_program *program)
+{
 	const struct sched_ext_ops *ops = program->ops;
 
-	if (ops->cgroup_init || ops->cgroup_exit || ops->cgroup_prep_move || ops->cgroup_move ||
-	    ops->cgroup_cancel_move || ops->cgroup_set_weight || ops->cgroup_set_bandwidth)
-		return "operations for cgroups";
-	if (ops->flags & 0x8)
+	return ops->cgroup_init || ops->cgroup_exit || ops->cgroup_prep_move || ops->cgroup_move ||
+	       ops->cgroup_cancel_move || ops->cgroup_set_weight || ops->cgroup_set_bandwidth;
+}
+
+const char *scx_lacks_flags(u64 flags)
+{
+	if (flags & 0x8)
 		return "SCX_OPS_SWITCH_PARTIAL";
-	if (ops->flags & 0x40)
+	if (flags & 0x40)
 		return "SCX_OPS_BUILTIN_IDLE_PER_NODE";
 	return NULL;
 }

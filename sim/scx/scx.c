@@ -6,10 +6,15 @@
 #include "sim/engine/process.h"
 #include "sim/engine/util.h"
 #include "sim/scx/binding.h"
+#include "sim/scx/guard.h"
 #include "sim/scx/scx.h"
 
 #define NR_DSQS 1024u
-#define OPS	(scx.program->ops)
+
+/* When a user half is called: halves/half.h has the same. */
+enum half_phase { HALF_CONSTANTS, HALF_LOADED, HALF_ATTACHED };
+
+#define OPS (scx.program->ops)
 
 /* --- the host of the shared part ------------------------------------------ */
 
@@ -18,15 +23,18 @@ static struct {
 	void *memory; /* of the class */
 	struct scx_frame *top;
 	struct prng rng;
+	char **constants; /* NAME=VALUE of the user */
+	u32 nr_constants;
 } host;
 
 u64 scx_call(struct ext_call *call, void *fn, u64 a, u64 b, u64 c)
 {
 	struct scx_frame frame = { .call = call, .outer = host.top };
-	u64 result;
+	volatile u64 result = 0;
 
 	host.top = &frame;
-	result = ((u64(*)(u64, u64, u64))fn)(a, b, c);
+	GUARDED(call, fn, result = ((u64(*)(u64, u64, u64))fn)(a, b, c));
+	host.top = &frame;
 	scx_end_walks(&frame);
 	host.top = frame.outer;
 	return result;
@@ -37,7 +45,7 @@ struct scx_frame *scx_frame(void)
 	return host.top;
 }
 
-/* A wild pointer ends the simulator. */
+/* A wild pointer ends the call by a signal (guard.h). */
 void scx_need(const void *p, size_t n, bool write)
 {
 	(void)p, (void)n, (void)write;
@@ -155,9 +163,9 @@ static void check_program(const char *file)
 {
 	if (!OPS->name || !*OPS->name)
 		usage_error("--scx %s: the scheduler has no name", file);
-	if (scx_lacks(scx.program))
+	if (scx_lacks_flags(OPS->flags))
 		usage_error("--scx %s: %s needs %s, which is not there yet (docs/scx.md)", file,
-			    OPS->name, scx_lacks(scx.program));
+			    OPS->name, scx_lacks_flags(OPS->flags));
 	if (OPS->dispatch_max_batch > EXT_BATCH_MAX)
 		usage_error("--scx %s: dispatch_max_batch is %u; at most %u", file,
 			    OPS->dispatch_max_batch, EXT_BATCH_MAX);
@@ -177,9 +185,22 @@ void scx_open(const char *spec)
 	if (!scx.program)
 		usage_error("--scx %s: %s", file, error);
 	check_program(file);
-	while ((word = strsep(&rest, ",")))
+	while ((word = strsep(&rest, ","))) {
 		set_constant(file, word);
-	free(words);
+		host.constants = realloc(host.constants, (host.nr_constants + 1) * sizeof(char *));
+		if (!host.constants)
+			out_of_memory();
+		host.constants[host.nr_constants++] = word;
+	}
+}
+
+/* The program's user half does its part, if we have one. */
+static void run_half(enum half_phase phase)
+{
+	if (scx.program->half)
+		scx_call(NULL, (void *)scx.program->half, phase, 0, 0);
+	for (u32 i = 0; phase == HALF_CONSTANTS && i < host.nr_constants; i++)
+		set_constant(OPS->name, host.constants[i]);
 }
 
 const char *scx_name(void)
@@ -233,16 +254,24 @@ void scx_load(struct sim *sim)
 		out_of_memory();
 	scx.idle = (struct task_struct){ .comm = "swapper", .flags = PF_IDLE };
 	prng_seed(&host.rng, sim->config.seed);
+	CONFIG_HZ = sim->config.hz;
+	guard_open();
 	lacking = scx_maps_open();
 	if (lacking)
 		usage_error("%s: the map %s is of a type that is not there yet", OPS->name,
 			    lacking);
 	ops = scx_operations();
+	scx_groups_open(&ops);
 	sim_enter(sim, 0);
+	run_half(HALF_CONSTANTS);
+	run_half(HALF_LOADED);
 	err = sched_ext_load(sim->s, host.memory, NR_DSQS, &ops);
 	if (err)
 		usage_error("%s refuses the machine: init returned %d. %s", OPS->name, err,
 			    sched_ext_refusal(host.memory)->message);
 	sim->after_event = watch;
+	scx_groups_begin();
+	run_half(HALF_ATTACHED);
+	sim->this_cpu = 0;
 	sim_leave(sim);
 }

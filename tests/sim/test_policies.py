@@ -4,6 +4,7 @@ books, and hold to the traits they claim; and no list of policies has to know th
 
 import glob
 import os
+import re
 import subprocess
 
 import pytest
@@ -80,3 +81,21 @@ def test_a_tick_ends_the_budget_of_a_deadline_task_or_a_timer(sim, feature, wait
     assert honest["cpu_ns"] / 600e6 == pytest.approx(2 / 9.973, abs=0.004)
     assert wait_ms[0] <= honest["wakeup_ns"]["max"] / 1e6 <= wait_ms[1]
     assert turns[0] <= greedy["runs"] <= turns[1]
+
+
+@pytest.mark.parametrize("body, why", [
+    ("*(volatile int *)(zero + 16l) = 1;", "used a wild pointer"),
+    ("zero = 5 / zero;", "divided by zero"),
+    ("while (!zero) ;", "does not return"),
+])
+def test_a_plugin_that_crashes_or_hangs_is_named_with_its_hook(tmp_path, body, why):
+    with open(f"{ROOT}/examples/policies/stride.c", encoding="utf-8") as file:
+        text = file.read().replace("stride", "crash")
+    start = "static void charge(struct fair_queue *q, struct entity *e, u64 delta)\n{\n"
+    assert start in text
+    source = tmp_path / "crash.c"
+    source.write_text(text.replace(start, f"static volatile int zero;\n{start}\t{body}\n"))
+    done = subprocess.run([f"{BUILD}/schedsim", *make_plugin(str(source)), "--sched", "crash", "--hang", "200ms",
+                           "--time", "1s", "hogs:n=2"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1, done.stderr
+    assert re.search(r"at 0\.0\d+ s on CPU 0 the hook charge of the policy crash " + why, done.stderr), done.stderr

@@ -21,6 +21,8 @@ def make_scx(source):
     done = subprocess.run(["make", "-s", "scx", f"SRC={source}"], cwd=ROOT, capture_output=True, text=True,
                           env={**os.environ, "B": BUILD}, check=False)
     name = os.path.basename(source).removesuffix(".bpf.c")
+    if name == "main":
+        name = os.path.basename(os.path.dirname(source))
     return done.returncode, done.stdout + done.stderr, f"{BUILD}/scx/{name}.so"
 
 
@@ -85,6 +87,8 @@ def test_a_scheduler_that_loses_a_task_is_thrown_out_and_nobody_is_lost(sim):
 
 BROKEN = """#include <scx/common.bpf.h>
 const volatile u32 rule;
+volatile u32 zero;
+__noinline u32 deeper(volatile u32 *above) { volatile u32 here[9]; here[0] = *above; return deeper(here) + here[0]; }
 void BPF_STRUCT_OPS(broken_enqueue, struct task_struct *p, u64 enq_flags)
 {
 %s
@@ -101,6 +105,13 @@ RULES = [
     ('scx_bpf_exit(3, "enough");', "unregistered from BPF.*enough"),
     ("scx_bpf_kick_cpu(-1, 0);", "invalid CPU -1"),
     ("scx_bpf_reenqueue_local();", "reenqueue_local outside cpu_release"),
+    ("*(volatile u32 *)(0x10ul + zero) = 1;", "enqueue on CPU 0 used a wild pointer, 0x10"),
+    ("zero = 5 / zero;", "enqueue on CPU 0 divided by zero"),
+    ("while (!zero) ;", "enqueue on CPU 0 does not return"),
+    ("zero = deeper(&zero);", "enqueue on CPU 0 has no stack left"),
+    ("__builtin_trap();", "enqueue on CPU 0 reached an instruction that no program has"),
+    ("scx_bpf_dsq_insert((void *)0x4000, 0, 0, 0);", "enqueue on CPU 0 used a wild pointer, 0x4"),
+    ("static struct task_struct made; made.pid = p->pid; scx_bpf_dsq_insert(&made, 0, 0, 0);", "is given for a task"),
 ]
 
 
@@ -113,25 +124,27 @@ def program_that_breaks_one_rule_of_its_choice(tmp_path_factory):
 
 @pytest.mark.parametrize("rule", range(len(RULES)), ids=[why for _, why in RULES])
 def test_a_scheduler_that_breaks_a_rule_is_thrown_out_with_the_rule(sim, broken, rule):
-    run = sim("--check", "--scx", f"{broken},rule={rule}", "--cpus", "2", "--time", "1s", "hogs:n=3")
+    run = sim("--check", "--scx", f"{broken},rule={rule}", "--hang", "200ms", "--cpus", "2", "--time", "1s", "hogs:n=3")
     assert matches(RULES[rule][1], run.err), run.err
     assert run.share("hog") == pytest.approx(200, abs=1)
 
 
 @pytest.mark.parametrize("text, why", [
-    (BROKEN % ("scx_bpf_unheard_of(p);", 0), "broken.bpf.c:5:.*scx_bpf_unheard_of"),
+    (BROKEN % ("scx_bpf_unheard_of(p);", 0), "broken.bpf.c:7:.*scx_bpf_unheard_of"),
     ("#include <scx/common.bpf.h>\n", "here are 0: is it the user half"),
     (BROKEN % ("", 0) + 'SCX_OPS_DEFINE(more_ops, .name = "more");\n', "here are 2"),
     (BROKEN % ("", "SCX_OPS_SWITCH_PARTIAL"), "broken needs SCX_OPS_SWITCH_PARTIAL, which is not there"),
-    ((BROKEN % ("", 0)).replace('.name = "broken"', ".cgroup_exit = (void *)broken_enqueue, .name = \"broken\""),
-     "broken needs operations for cgroups"),
+    ((BROKEN % ("", 0)).replace(".name =", ".init = (void *)hangs, .name =").replace(
+        "void BPF", "s32 hangs(void) { while (!zero) ; return 0; }\nvoid BPF", 1),
+     "broken refuses the machine.*init on CPU 0 does not return"),
 ])
 def test_what_is_no_scheduler_or_wants_more_is_refused_in_a_sentence(tmp_path, text, why):
     source = tmp_path / "broken.bpf.c"
     source.write_text(text)
     status, said, path = make_scx(source)
     if not status:
-        done = subprocess.run([f"{BUILD}/schedsim", "--scx", path, "hogs"], capture_output=True, text=True, check=False)
+        done = subprocess.run([f"{BUILD}/schedsim", "--hang", "200ms", "--scx", path, "hogs"], capture_output=True,
+                              text=True, check=False)
         status, said = done.returncode, done.stderr
     assert status and matches(why, said), said
 
@@ -148,6 +161,22 @@ def test_a_wrong_option_is_a_sentence(words, why):
     assert done.returncode == 2 and why in done.stderr
 
 
+TREE = ["group:name=a,shares=2048", "group:name=a/c,shares=1024", "group:name=a/d,shares=3072",
+        "group:name=b,shares=1024", "hogs:n=2,group=a/c", "hogs:n=3,group=a/d", "hogs:n=3,group=b"]
+
+
+def shares_of_groups(run):
+    """{group: percent of one CPU}."""
+    duration = run.data["duration_ns"]
+    return {row["group"]: round(100 * row["cpu_ns"] / duration, 1) for row in run.result()["tasks"]}
+
+
+def test_groups_share_by_their_weights_at_each_level(sim):
+    """200 and 100 for the two and 100 for the root's own; in the first 1:3."""
+    run = sim("--check", "--scx", loaded("group"), "--cpus", "1", "--time", "20s", *TREE, "hogs:n=2")
+    assert shares_of_groups(run) == {"/a/c": 12.5, "/a/d": 37.5, "/b": 25.0, "/": 25.0}
+
+
 FOREIGN = f"{BUILD}/scx/linux"
 
 
@@ -159,3 +188,23 @@ def test_schedulers_of_linux_run_as_they_are(sim, name, hogs):
     name, comma, constants = name.partition(",")
     mixed = sim("--check", "--scx", load(f"{FOREIGN}/scx_{name}.bpf.c") + comma + constants, *MIXED)
     assert mixed.share("hog") / 4 == pytest.approx(hogs, abs=0.1)
+
+
+@pytest.mark.skipif(not os.path.exists(f"{FOREIGN}/scx_flatcg.bpf.c"), reason="sh tools/setup.sh --scx fetches them")
+def test_the_flat_groups_of_linux_share_by_their_weights_too(sim):
+    run = sim("--check", "--scx", load(f"{FOREIGN}/scx_flatcg.bpf.c"), "--cpus", "1", "--time", "20s", *TREE)
+    assert shares_of_groups(run) == {"/a/c": 16.7, "/a/d": 50.0, "/b": 33.3}
+
+
+CRATES = f"{BUILD}/scx/crates"
+
+
+@pytest.mark.skipif(not os.path.exists(f"{CRATES}/scx_bpfland"), reason="sh tools/setup.sh --scx fetches them")
+@pytest.mark.parametrize("name, hogs, wait_ms", [
+    ("bpfland", 91.67, 0.02), ("flash", 91.67, 0.02), ("cosmos", 91.67, 0.02), ("beerland", 92.10, 0.7),
+    ("tickless", 95.47, 10.1)])
+def test_schedulers_of_crates_run_as_they_are(sim, name, hogs, wait_ms):
+    """The shares of the first, third and fourth are the prototype's; how long bursts wait tells the five apart."""
+    mixed = sim("--check", "--scx", load(f"{CRATES}/scx_{name}/main.bpf.c"), *MIXED)
+    assert not mixed.err and mixed.share("hog") / 4 == pytest.approx(hogs, abs=0.1)
+    assert mixed.row("burst")["wait_ns"]["mean"] <= wait_ms * 1e6

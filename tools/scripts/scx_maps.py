@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Describe a sched_ext program (make scx): its maps, constants and operations, as C that is compiled with it.
 
-Usage: scx_maps.py SOURCE <PREPROCESSED >TABLE.c
+Usage: scx_maps.py SOURCE HALF <PREPROCESSED >TABLE.c
+
+HALF is the file of the program's user half; it need not be there.
 """
 
+import os
 import re
 import sys
 
@@ -33,13 +36,15 @@ def map_row(name: str, members: set[str]) -> str:
 
 
 def main() -> None:
-    source, text = usage.words(__doc__, 1, 1)[0], sys.stdin.read()
+    (source, half), text = usage.words(__doc__, 2, 2), sys.stdin.read()
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     ops = OPS.findall(plain)
     if len(ops) != 1:
         sys.exit(f"{source}: a scheduler has one table of operations (SCX_OPS_DEFINE); here are {len(ops)}"
                  + ("" if ops else ": is it the user half?"))
-    print(f'#include "{source}"\n\nstatic const struct scx_map scx_map_list[] = {{')
+    has_half = os.path.exists(half)
+    print(f'#include "{source}"\n#ifdef USER_HALF\n' + f'#include "{half}"\n' * has_half + "#endif")
+    print("static const struct scx_map scx_map_list[] = {")
     for body, names in MAP.findall(plain):
         members = {a or b for a, b, _ in MEMBER.findall(body)}
         for name in re.findall(r"(\w+)\s*__attribute__", names):
@@ -48,7 +53,8 @@ def main() -> None:
     for name in CONSTANT.findall(plain):
         print(f'\t{{ "{name}", (void *)&{name}, sizeof({name}) }},')
     print("\t{ 0 }\n};\nconst struct scx_program scx_program __attribute__((visibility(\"default\"))) = {\n"
-          f'\t"{source}", &{ops[0]}, scx_map_list, scx_constant_list\n}};')
+          f'\t"{source}", &{ops[0]}, scx_map_list, scx_constant_list,\n'
+          + "#ifdef USER_HALF\n\t(void (*)(u32))user_half\n#endif\n" * has_half + "};")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@
  */
 #pragma once
 
-struct cgroup;
 struct cpumask;
 struct mm_struct;
 
@@ -42,10 +41,20 @@ struct task_struct {
 	int prio, static_prio, normal_prio;
 	int nr_cpus_allowed, recent_used_cpu, wake_cpu, on_cpu;
 	const struct cpumask *cpus_ptr;
-	u64 start_time, nvcsw, nivcsw;
+	u64 start_time, utime, stime, nvcsw, nivcsw;
 	u16 migration_disabled;
 	struct task_struct *real_parent, *group_leader;
 	struct mm_struct *mm;
+};
+
+struct kernfs_node {
+	u64 id;
+};
+
+/* A control group; the root has level 0. */
+struct cgroup {
+	u32 number, level; /* its number is the simulator's */
+	struct kernfs_node *kn;
 };
 
 struct rq {
@@ -160,6 +169,15 @@ struct scx_program {
 	struct sched_ext_ops *ops;
 	const struct scx_map *maps;
 	const struct scx_variable *constants; /* const volatile */
+	void (*half)(u32 phase);	      /* its user half (halves/half.h), or NULL */
+};
+
+/* A tree of nodes that a program allocates; empty: all zero. */
+struct bpf_rb_node {
+	struct bpf_rb_node *next;
+};
+struct bpf_rb_root {
+	struct bpf_rb_node *first;
 };
 
 /* A timer in the value of a map; the rest is the simulator's. */

@@ -7,6 +7,8 @@
  */
 #pragma once
 
+#define __VMLINUX_H__ /* the types below are there */
+
 typedef unsigned char u8, __u8;
 typedef unsigned short u16, __u16;
 typedef unsigned int u32, __u32;
@@ -22,6 +24,7 @@ typedef _Bool bool;
 #define NULL ((void *)0)
 
 #include "functions.h"
+#include "simulator.h"
 
 #define SEC(name)	__attribute__((section(name), used))
 #define __always_inline inline __attribute__((always_inline))
@@ -29,6 +32,8 @@ typedef _Bool bool;
 #define __weak		__attribute__((weak))
 #define __hidden
 #define __ksym
+#define __kconfig
+#define __free(how) __attribute__((cleanup(how)))
 #define __arena
 #define __kptr
 #define __contains(type, member)
@@ -53,14 +58,22 @@ typedef _Bool bool;
 
 enum { BPF_ANY, BPF_NOEXIST, BPF_EXIST };
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
-enum { BPF_F_TIMER_ABS = 1, BPF_F_TIMER_CPU_PIN = 2, CLOCK_MONOTONIC = 1, CLOCK_BOOTTIME = 7 };
+enum { BPF_F_TIMER_ABS = 1, BPF_F_TIMER_CPU_PIN = 2, CLOCK_MONOTONIC = 1 };
 #define BPF_MAX_LOOPS (8 * 1024 * 1024)
 
-enum { EPERM = 1, ENOENT = 2, ESRCH = 3, E2BIG = 7, EAGAIN = 11, ENOMEM = 12, EBUSY = 16 };
-enum { EEXIST = 17, ENODEV = 19, EINVAL = 22, ENOSPC = 28, ENOSYS = 38 };
-#define NSEC_PER_USEC 1000ULL
-#define NSEC_PER_MSEC 1000000ULL
-#define NSEC_PER_SEC  1000000000ULL
+#define EPERM	   1
+#define ENOENT	   2
+#define ESRCH	   3
+#define E2BIG	   7
+#define EAGAIN	   11
+#define ENOMEM	   12
+#define EBUSY	   16
+#define EEXIST	   17
+#define ENODEV	   19
+#define EINVAL	   22
+#define ENOSPC	   28
+#define ENOSYS	   38
+#define EOPNOTSUPP 95
 
 /* --- numbers of sched_ext -------------------------------------------------- */
 
@@ -80,6 +93,7 @@ enum { EEXIST = 17, ENODEV = 19, EINVAL = 22, ENOSPC = 28, ENOSYS = 38 };
 #define SCX_ENQ_PREEMPT		       (1ULL << 32)
 #define SCX_ENQ_REENQ		       (1ULL << 40)
 #define SCX_ENQ_LAST		       (1ULL << 41)
+#define SCX_ENQ_IMMED		       0ULL /* of 7.x: no effect */
 #define SCX_DEQ_SLEEP		       0x1ULL
 #define SCX_DEQ_CORE_SCHED_EXEC	       (1ULL << 32)
 #define SCX_WAKE_FORK		       0x4ULL
@@ -92,6 +106,7 @@ enum { EEXIST = 17, ENODEV = 19, EINVAL = 22, ENOSPC = 28, ENOSYS = 38 };
 #define SCX_OPS_ENQ_MIGRATION_DISABLED 0x10ULL
 #define SCX_OPS_ALLOW_QUEUED_WAKEUP    0x20ULL
 #define SCX_OPS_BUILTIN_IDLE_PER_NODE  0x40ULL
+#define SCX_OPS_HAS_CGROUP_WEIGHT      0x10000ULL /* of 6.12: no effect */
 #define SCX_PICK_IDLE_CORE	       0x1ULL
 #define SCX_KICK_IDLE		       0x1ULL
 #define SCX_KICK_PREEMPT	       0x2ULL
@@ -127,11 +142,48 @@ struct user_exit_info {
 	     __attribute__((cleanup(bpf_iter_##type##_destroy))) = scx_iter_begin_##type(args);    \
 	     ((cur) = bpf_iter_##type##_next(&scx_it));)
 
-#define bpf_core_type_exists(t)		 1
-#define bpf_core_field_exists(f)	 1
-#define bpf_core_enum_value_exists(t, v) 1
-#define bpf_ksym_exists(f)		 1
-#define __COMPAT_SCX_OPS_SWITCH_PARTIAL	 SCX_OPS_SWITCH_PARTIAL
+#define bpf_core_type_exists(t)		    1
+#define bpf_core_field_exists(f)	    1
+#define bpf_core_enum_value_exists(t, v)    1
+#define bpf_ksym_exists(f)		    1
+#define __COMPAT_SCX_OPS_SWITCH_PARTIAL	    SCX_OPS_SWITCH_PARTIAL
+#define __COMPAT_HAS_scx_bpf_select_cpu_and 1
+#define __COMPAT_HAS_CPUMASKS		    1
+#define __COMPAT_is_enq_cpu_selected(f)	    (((f)&SCX_ENQ_CPU_SELECTED) != 0)
+#define __COMPAT_scx_bpf_cpu_curr	    scx_bpf_cpu_curr
+#define __COMPAT_scx_bpf_dsq_peek	    scx_bpf_dsq_peek
+
+/* Idle CPUs are kept for the machine as a whole: it looks like one node. */
+#define __COMPAT_scx_bpf_nr_node_ids()			       1
+#define __COMPAT_scx_bpf_cpu_node(cpu)			       ((void)(cpu), 0)
+#define __COMPAT_scx_bpf_get_idle_cpumask_node(node)	       scx_bpf_get_idle_cpumask()
+#define __COMPAT_scx_bpf_get_idle_smtmask_node(node)	       scx_bpf_get_idle_smtmask()
+#define __COMPAT_scx_bpf_pick_idle_cpu_node(mask, node, flags) scx_bpf_pick_idle_cpu(mask, flags)
+#define __COMPAT_scx_bpf_pick_any_cpu_node(mask, node, flags)  scx_bpf_pick_any_cpu(mask, flags)
+
+#define bpf_obj_new(type) ((__typeof__(type) *)scx_obj_new(sizeof(type)))
+
+/* --- time, weights, masks ----------------------------------------------------- */
+
+static inline s64 time_delta(u64 after, u64 before)
+{
+	return (s64)(after - before) > 0 ? (s64)(after - before) : 0;
+}
+static inline bool time_after(u64 a, u64 b)
+{
+	return (s64)(b - a) < 0;
+}
+#define time_before(a, b)    time_after(b, a)
+#define time_after_eq(a, b)  (!time_after(b, a))
+#define time_before_eq(a, b) time_after_eq(b, a)
+
+/* 100 is the weight of nice 0. */
+#define scale_by_task_weight(p, v)	   ((u64)(v) * (p)->scx.weight / 100)
+#define scale_by_task_weight_inverse(p, v) ((u64)(v)*100 / (p)->scx.weight)
+#define is_migration_disabled(p)	   ((p)->migration_disabled != 0)
+
+#define cast_mask(m)		  ((const struct cpumask *)(m))
+#define bpf_kptr_xchg(place, new) __atomic_exchange_n(place, new, __ATOMIC_ACQ_REL)
 
 /* --- BPF's and sched_ext's functions that are less here --------------------- */
 
@@ -139,16 +191,19 @@ struct user_exit_info {
 struct bpf_spin_lock {
 	u32 unused;
 };
-#define bpf_spin_lock(l)	   ((void)(l))
-#define bpf_spin_unlock(l)	   ((void)(l))
-#define bpf_rcu_read_lock()	   ((void)0)
-#define bpf_rcu_read_unlock()	   ((void)0)
-#define bpf_task_acquire(p)	   (p)
-#define bpf_task_release(p)	   ((void)(p))
-#define bpf_get_current_task_btf() scx_bpf_cpu_curr((s32)bpf_get_smp_processor_id())
-#define bpf_printk(fmt, ...)	   ((void)0)
-#define scx_bpf_dump(fmt, ...)	   ((void)0)
-#define bpf_ktime_get_boot_ns	   bpf_ktime_get_ns
+#define bpf_spin_lock(l)		((void)(l))
+#define bpf_spin_unlock(l)		((void)(l))
+#define bpf_rcu_read_lock()		((void)0)
+#define bpf_rcu_read_unlock()		((void)0)
+#define bpf_task_acquire(p)		(p)
+#define bpf_task_release(p)		((void)(p))
+#define bpf_cgroup_acquire(cgrp)	(cgrp)
+#define bpf_cgroup_release(cgrp)	((void)(cgrp))
+#define __COMPAT_scx_bpf_task_cgroup(p) scx_bpf_task_cgroup(p)
+#define bpf_get_current_task_btf()	scx_bpf_cpu_curr((s32)bpf_get_smp_processor_id())
+#define bpf_printk(fmt, ...)		((void)0)
+#define scx_bpf_dump(fmt, ...)		((void)0)
+#define bpf_ktime_get_boot_ns		bpf_ktime_get_ns
 
 #define scx_bpf_put_cpumask(mask)	 ((void)(mask))
 #define scx_bpf_put_idle_cpumask(mask)	 ((void)(mask))

@@ -27,6 +27,7 @@ u32 bpf_cpumask_weight(const struct cpumask *mask);
 bool bpf_cpumask_empty(const struct cpumask *mask);
 bool bpf_cpumask_intersects(const struct cpumask *a, const struct cpumask *b);
 bool bpf_cpumask_subset(const struct cpumask *a, const struct cpumask *b);
+void *bpf_cgrp_storage_get(void *map, struct cgroup *cgrp, void *value, u64 flags);
 
 struct bpf_iter_scx_dsq {
 	void *walk;
@@ -39,6 +40,10 @@ s32 scx_bpf_create_dsq(u64 dsq, s32 node);
 void scx_bpf_destroy_dsq(u64 dsq);
 s32 scx_bpf_dsq_nr_queued(u64 dsq);
 s32 scx_bpf_select_cpu_dfl(struct task_struct *p, s32 prev, u64 wake_flags, bool *is_idle);
+s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags,
+			   const struct cpumask *mask, u64 flags);
+/* The first task of a queue, or NULL. */
+struct task_struct *scx_bpf_dsq_peek(u64 dsq);
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq, u64 slice, u64 enq_flags);
 void scx_bpf_dsq_insert_vtime(struct task_struct *p, u64 dsq, u64 slice, u64 vtime, u64 enq_flags);
 u32 scx_bpf_dispatch_nr_slots(void);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * For user halves. `make scx` includes the half of a known program (sim/scx/halves/NAME.c) behind
+ * the program itself, so a half sees what is static there. Its function user_half() stands in for
+ * the program's Rust or C main(), with the options at their defaults.
+ */
+#pragma once
+
+/* When user_half() is called. Constants that the user set by name have the last word. */
+enum half_phase {
+	HALF_CONSTANTS, /* before anything: set `const volatile` variables by HALF_SET() */
+	HALF_LOADED,	/* before init: run programs of SEC("syscall") */
+	HALF_ATTACHED,	/* all tasks are the program's */
+};
+static void user_half(enum half_phase phase);
+
+#define HALF_SET(constant, value)                                                                  \
+	do {                                                                                       \
+		__typeof__(constant) half_value = (__typeof__(constant))(value);                   \
+		half_set(&(constant), (const void *)&half_value, sizeof(half_value));              \
+	} while (0)
+
+#define half_for_each_cpu(cpu) for (s32 cpu = 0; (u32)cpu < scx_bpf_nr_cpu_ids(); cpu++)
+#define half_for_each_sibling(sibling, cpu)                                                        \
+	for (s32 sibling = half_sibling(cpu, -1); sibling >= 0;                                    \
+	     sibling = half_sibling(cpu, sibling))
+
+/* The capacities of all CPUs, and the CPUs by falling capacity. */
+#define HALF_SET_CAPACITIES(array) half_for_each_cpu(cpu) HALF_SET((array)[cpu], half_capacity(cpu))
+#define HALF_SET_PREFERRED(array)                                                                  \
+	do {                                                                                       \
+		u32 nr = 0;                                                                        \
+		for (u32 capacity = 1024; capacity > 0; capacity--)                                \
+			half_for_each_cpu(cpu) if (half_capacity(cpu) == capacity)                 \
+				HALF_SET((array)[nr++], cpu);                                      \
+	} while (0)

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The user half of scx_flatcg. */
+#include "half.h"
+
+static void user_half(enum half_phase phase)
+{
+	if (phase == HALF_CONSTANTS)
+		HALF_SET(nr_cpus, scx_bpf_nr_cpu_ids());
+}
