@@ -209,6 +209,8 @@ $(B)/user/obj/lib.a: $(call USER_OBJ,$(USER_LIB_C))
 
 user_parts = $(call USER_OBJ,$(wildcard $(addsuffix /$(1).c,$(USER_ROOMS)) $(addsuffix /$(1)/*.c,$(USER_ROOMS))))
 .SECONDEXPANSION:
+# Both make the calls of one table.
+$(B)/user/failcheck $(B)/user/fuzz: $(call USER_OBJ,$(wildcard tests/guest/calls/*.c))
 $(USER_BIN): $(B)/user/%: $$(call user_parts,$$*) $(B)/user/obj/lib.a
 	$(Q)$(MUSL_CC) -static -pthread -o $@ $^
 

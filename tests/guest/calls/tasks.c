@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* failcheck: calls about processes, threads, memory and signals. */
+/* Calls about processes, threads, memory and signals. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <signal.h>
@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "failcheck.h"
+#include "calls.h"
 
 #define PAGE	   4096
 #define SOME_PAGES (16 * PAGE)
@@ -20,7 +20,7 @@
 
 enum { FUTEX_WAIT, FUTEX_WAKE, FUTEX_CMP_REQUEUE = 4, FUTEX_WAKE_OP };
 
-static const char *const again[] = { "failcheck", "--after-exec", NULL };
+static const char *const again[] = { "again", "--after-exec", NULL };
 static const char *const no_words[] = { NULL };
 static char memory[64 * PAGE] __attribute__((aligned(4096)));
 static char stack[PAGE] __attribute__((aligned(16)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* failcheck: calls on names. */
+/* Calls on names. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <sys/mount.h>
@@ -8,7 +8,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "failcheck.h"
+#include "calls.h"
 
 #define LONG_NAME                                                                                  \
 	"a-name-that-does-not-fit-into-the-place-for-a-short-one-in-an-entry-of-a-directory"
@@ -51,8 +51,8 @@ const struct row path_rows[] = {
 	ROW_AS(rename, "long", 0, NULL, P("dir"), P(LONG_NAME)),
 	ROW(mkdir, P("dir/new"), 0755),
 	ROW_AS(mkdir, "long", 0, NULL, P(LONG_NAME), 0755),
-	ROW_AS(mkdir, "group", 0, NULL, P("/sys/fs/cgroup/failcheck"), 0755),
-	ROW_AS(mkdir, "instance", 0, NULL, P("/sys/kernel/tracing/instances/failcheck"), 0755),
+	ROW_AS(mkdir, "group", 0, NULL, P("/sys/fs/cgroup/calls"), 0755),
+	ROW_AS(mkdir, "instance", 0, NULL, P("/sys/kernel/tracing/instances/calls"), 0755),
 	ROW(rmdir, P("dir/inner")),
 	ROW(creat, P("new"), 0644),
 	ROW(link, P("file"), P("other")),

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* failcheck: calls about the scheduler, time, the tracer, control groups and the system. */
+/* Calls about the scheduler, time, the tracer, control groups and the system. */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
@@ -13,7 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "failcheck.h"
+#include "calls.h"
+
+#define PAGE 4096
 
 static struct sched_param param;
 static struct {
@@ -35,13 +41,15 @@ static int timer_id;
 static struct utsname names;
 static struct sysinfo system_info;
 static unsigned cpu, node;
-static struct { /* the first form of Linux's struct perf_event_attr */
-	uint32_t type, size;
-	uint64_t config, period, sample_type, read_format, flags;
-	uint32_t wakeup, breakpoint_type;
-	uint64_t breakpoint, breakpoint_length;
-} counted = { .type = 1, .size = 64, .config = 9 }; /* nothing */
 static time_t seconds;
+static struct pollfd on_perf = { A_PERF, POLLIN, 0 };
+static struct epoll_event watch = { .events = EPOLLIN };
+
+static void map_ring(void)
+{
+	if (mmap(NULL, 5 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, A_PERF, 0) == MAP_FAILED)
+		must(-1, "mmap of a ring");
+}
 
 static void find_now(void)
 {
@@ -116,7 +124,7 @@ static void open_tunable(void)
 
 static void open_group(void)
 {
-	mkdir("/sys/fs/cgroup/failcheck", 0755);
+	mkdir("/sys/fs/cgroup/calls", 0755);
 	open_at_file("/sys/fs/cgroup/cgroup.procs", O_RDWR);
 }
 
@@ -162,7 +170,17 @@ const struct row kernel_rows[] = {
 	ROW(clock_nanosleep, CLOCK_MONOTONIC, 1, P(&spec), 0),
 	ROW(ioprio_set, 1, 0, 0),
 	ROW(ioprio_get, 1, 0),
-	ROW(perf_event_open, P(&counted), 0, -1, -1, 0),
+	ROW(perf_event_open, P(&perf_attributes), 0, -1, -1, 0),
+	ROW_AS(read, "perf", 0, NULL, A_PERF, P(buffer), 64),
+	ROW_AS(mmap, "perf", 0, NULL, 0, 5 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, A_PERF, 0),
+	ROW_AS(prctl, "perf", 0, map_ring, PR_SET_NAME, P("name")),
+	ROW_AS(ioctl, "perf enable", 0, NULL, A_PERF, 0x2400, 0),
+	ROW_AS(ioctl, "perf disable", 0, NULL, A_PERF, 0x2401, 0),
+	ROW_AS(ioctl, "perf reset", 0, NULL, A_PERF, 0x2403, 0),
+	ROW_AS(ioctl, "perf output", 0, map_ring, A_PERF, 0x2405, -1),
+	ROW_AS(ioctl, "perf id", 0, NULL, A_PERF, 0x80082407, P(buffer)),
+	ROW_AS(poll, "perf", 0, map_ring, P(&on_perf), 1, 0),
+	ROW_AS(epoll_ctl, "perf", 0, NULL, AN_EPOLL, EPOLL_CTL_ADD, A_PERF, P(&watch)),
 	ROW(getcpu, P(&cpu), P(&node), 0),
 	ROW(getrandom, P(buffer), 300, 0),
 	WRITE("set_event_pid", open_pids, "1"),

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* failcheck: the system calls that are made, and what each finds when it is made. */
+/*
+ * The system calls, one row for each way to make one, and what each finds when it is made.
+ * failcheck makes them as they stand; fuzz takes them as the description of their arguments.
+ */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/syscall.h>
 
 /* Descriptors of every try. The low ones are free, so that one that is forgotten shows. */
@@ -22,6 +26,7 @@ enum {
 	A_TIMER,  /* expired */
 	A_SIGNAL, /* SIGUSR2 is pending */
 	A_TTY,	  /* the console */
+	A_PERF,	  /* an event of perf, of this thread, which records names */
 	NTH,	  /* /proc/thread-self/fail-nth */
 	LAST_OPEN,
 };
@@ -46,6 +51,9 @@ struct row {
 #define TRIGGER	  "/sys/kernel/tracing/events/sched/sched_wakeup/trigger"
 #define HISTOGRAM "hist:keys=pid:vals=hitcount"
 
+#define CALLS_PLACE "/tmp/calls" /* the files of a row are in "in" there */
+#define DEBUGFS	    "/sys/kernel/debug/"
+
 #define P(pointer) ((long)(pointer))
 #define ROW(call, ...)                                                                             \
 	{                                                                                          \
@@ -62,12 +70,16 @@ struct row {
 
 /* The end of each list has no name. */
 extern const struct row file_rows[], path_rows[], task_rows[], kernel_rows[];
+int nr_rows(void);
+const struct row *row_at(int i); /* 0 <= @i < nr_rows() */
 
 /* Objects and pages that the kernel has handed out. */
 struct in_use {
 	long objects, pages;
 };
 
+/* Which failures may be ordered: all; @verbose: each with a message. Needs a debug kernel. */
+void allow_failures(bool verbose);
 struct in_use count_in_use(void);
 /* Returns how many objects, or 1000 times how many pages, are in use more and stay; 0: none. */
 long lasting_loss(struct in_use before);
@@ -80,10 +92,18 @@ void set_up(void);
 /* Puts new pipes, sockets, timers and so on in the place of the old ones, which go away. */
 void renew_objects(void);
 long make_call(const struct row *row);
+/* Makes the new descriptor @fd the descriptor @where. */
+void place(int fd, int where);
 
-/* pairs.c: runs @nr_pairs pairs of the @nr_rows rows. Returns how many went wrong. */
-int check_pairs(const struct row *const *rows, int nr_rows, int nr_pairs, unsigned seed);
-
+/* The attributes of A_PERF, in the first form of Linux's struct perf_event_attr. */
+extern struct perf_attributes {
+	uint32_t type, size;
+	uint64_t config, period, sample_type, read_format, flags;
+	uint32_t wakeup, breakpoint_type;
+	uint64_t breakpoint, breakpoint_length;
+} perf_attributes;
 extern char buffer[65536];
-/* Never returns if @result is negative. Returns it otherwise. */
+/* A failure of must() ends nothing: another thread, or a strange argument, may be its cause. */
+extern bool forgiving;
+/* Never returns if @result is negative and nothing is forgiven. Returns it otherwise. */
 long must(long result, const char *what);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* failcheck: calls on descriptors, and those that make them. */
+/* Calls on descriptors, and those that make them. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "failcheck.h"
+#include "calls.h"
 
 #define PAGE 4096
 
