@@ -168,6 +168,15 @@ def test_every_way_out_of_every_call(debug_build):
     assert len(taken) > 500 and sum(n > 0 for n in taken) > 0.97 * len(taken)
 
 
+@pytest.mark.nightly("two threads that break what they share, or lose it")
+@pytest.mark.parametrize("sched", ["cfs", "eevdf"])
+def test_scripts_of_calls(debug_build, sched):
+    """Drawn calls of two threads on the same objects; each script gives back what it takes."""
+    outcome = boot_build(debug_build, f"fuzz -n 20000 -s {len(sched)} scripts", sched=sched)
+    total = re.search(r"^ *scripts: 400 of calls in 3\d\d ways, .*; 0 wrong$", outcome.console, re.M)
+    assert outcome.status == 0 and total, outcome.console
+
+
 @pytest.mark.nightly("a way out of a call that random failures take, and that the table of calls does not reach")
 @pytest.mark.parametrize("seed", [1, 2])
 def test_fuzz_with_failures(debug_build, seed):

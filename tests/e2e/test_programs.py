@@ -273,7 +273,7 @@ def test_help(program):
 
 @pytest.mark.parametrize("command", [f"{program} --no-such-option" for program in PROGRAMS] + [
     "hog -t 5", "hog -t -1s", "hog -t 1x", "hog -t", "hog -n 0", "hog -n 3x", "hog -N 0,20", "hog -N ''",
-    "fuzz", "fuzz nothing", "fuzz -n 0",
+    "fuzz", "fuzz nothing", "fuzz -n 0", "fuzz -r",
     "hog -a 3-1", "hog -a 0,,1", "hog -a 999", "hog -p fifo", "hog -p fifo:0", "hog -p other:1", "hog -p x",
     "hog -t 1s -w 1s", "hog operand", "burst -n 0", "burst -N 20", "pingpong ring", "pingpong -a 0-2",
     "pingpong -l 0", "jitter -p 100", "jitter -p 5 --policy rr:1", "jitter --policy=", "hack -g 0", "hack -p -S",

@@ -25,61 +25,32 @@
 #include "lib/sched.h"
 
 #define BATCH	 100		 /* inputs of one process */
+#define CALLS	 50		 /* a script has so many, more or less */
 #define ENOUGH	 (2 * NS_PER_S)	 /* a batch that takes longer waits for something: it is killed */
 #define TOO_LONG (60 * NS_PER_S) /* a killed process that is still there then is a failure */
 
 static int seed = 1, nr_inputs = 10000, nr_workers = 4;
-static bool anywhere, may_fail;
+static bool anywhere, may_fail, is_linked, wants_table, wants_source, replays;
 
 static const struct arg args[] = {
 	{ 's', "seed", ARG_INT, &seed, "what the input follows from (default 1)", 0, 1 << 30 },
 	{ 'n', "number", ARG_INT, &nr_inputs, "inputs of each kind (default 10000)", 1, 1 << 30 },
 	{ 'w', "workers", ARG_INT, &nr_workers, "processes at a time (default 4)", 1, 1000 },
 	{ 'f', "fail", ARG_FLAG, &may_fail, "may fail on order: docs/machine.md" },
+	{ 't', "table", ARG_FLAG, &wants_table, "print the table of calls, and nothing else" },
+	{ 'c', "source", ARG_FLAG, &wants_source, "print the scripts in FILEs as programs in C" },
+	{ 'r', "replay", ARG_FLAG, &replays, "run the script in FILE, -n times" },
+	{ 'l', "link", ARG_FLAG, &is_linked, "run what the host sends: make fuzz" },
 	{ 0, "anywhere", ARG_FLAG, &anywhere, "also on a system that can be damaged" },
 	{ 0 },
 };
 
 static const struct program program = {
 	"fuzz",
-	"Give the kernel senseless input; without KIND: both kinds.",
-	"[calls|files]...",
+	"Give the kernel senseless input; without KIND: all kinds.",
+	"[calls|files|scripts]... | -r FILE | -c FILE...",
 	args,
 };
-
-uint64_t random_next(struct random *r)
-{
-	uint64_t z = r->state += 0x9e3779b97f4a7c15;
-
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-	z = (z ^ z >> 27) * 0x94d049bb133111eb;
-	return z ^ z >> 31;
-}
-
-uint64_t random_below(struct random *r, uint64_t n)
-{
-	return n ? random_next(r) % n : 0;
-}
-
-uint64_t random_edge(struct random *r)
-{
-	uint64_t power = UINT64_C(1) << random_below(r, 64);
-
-	switch (random_below(r, 6)) {
-	case 0:
-		return random_below(r, 10);
-	case 1:
-		return -random_below(r, 5);
-	case 2:
-		return power - 1;
-	case 3:
-		return power;
-	case 4:
-		return -power;
-	default:
-		return random_next(r);
-	}
-}
 
 /* --- batches ----------------------------------------------------------------------------- */
 
@@ -89,6 +60,7 @@ static const struct kind {
 } kinds[] = {
 	{ "calls", fuzz_calls },
 	{ "files", fuzz_files },
+	{ "scripts", NULL }, /* each is a process of its own, and is judged */
 };
 
 #define NR_KINDS (sizeof(kinds) / sizeof(kinds[0]))
@@ -191,7 +163,9 @@ static void clean_up(void)
 	nftw("/tmp/fuzz", remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-static void run_kind(const struct kind *kind)
+static int nr_wrong;
+
+static void run_batches(const struct kind *kind)
 {
 	struct random r = { (uint64_t)seed };
 	int i, started = 0, nr = (nr_inputs + BATCH - 1) / BATCH;
@@ -212,6 +186,16 @@ static void run_kind(const struct kind *kind)
 	fflush(stdout);
 }
 
+static void run_kind(const struct kind *kind)
+{
+	struct random r = { (uint64_t)seed };
+
+	if (kind->fuzz)
+		run_batches(kind);
+	else
+		nr_wrong += fuzz_scripts(&r, (nr_inputs + CALLS - 1) / CALLS);
+}
+
 static const struct kind *find_kind(const char *name)
 {
 	unsigned i;
@@ -228,7 +212,7 @@ static void prepare(void)
 
 	if (uname(&system) || (!strstr(system.release, "fairground") && !anywhere))
 		usage_error(&program,
-			    "this is not Fairground; --anyway would say that it may break");
+			    "this is not Fairground; --anywhere would say that it may break");
 	batches = calloc((size_t)nr_workers, sizeof(*batches));
 	if (!batches)
 		die("calloc");
@@ -236,18 +220,46 @@ static void prepare(void)
 	setrlimit(RLIMIT_CORE, &(struct rlimit){ 0, 0 });
 }
 
-int main(int argc, char **argv)
+static int print_all(int first, int argc, char **argv)
 {
-	int first = parse_args(&program, argc, argv), i;
+	int i;
 
-	for (i = first; i < argc; i++)
-		find_kind(argv[i]);
-	prepare();
-	if (!find_files())
-		die("no writable files");
+	if (wants_table)
+		print_table();
+	for (i = first; i < argc && wants_source; i++)
+		print_source(argv[i]);
+	return 0;
+}
+
+static void run_kinds(int first, int argc, char **argv)
+{
+	int i;
+
 	for (i = first; i < argc; i++)
 		run_kind(find_kind(argv[i]));
 	for (i = 0; i < (int)NR_KINDS && first == argc; i++)
 		run_kind(&kinds[i]);
-	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--after-exec")) /* a row of the table came here */
+		return 0;
+	int first = parse_args(&program, argc, argv), i;
+
+	if (wants_table || wants_source)
+		return print_all(first, argc, argv);
+	if (replays && argc != first + 1)
+		usage_error(&program, "--replay takes one FILE");
+	for (i = first; i < argc && !replays; i++)
+		find_kind(argv[i]);
+	prepare();
+	if (!find_files())
+		die("no writable files");
+	if (is_linked)
+		serve_link();
+	if (replays)
+		return replay(argv[first], nr_inputs);
+	run_kinds(first, argc, argv);
+	return nr_wrong ? 1 : 0;
 }

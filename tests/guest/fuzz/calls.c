@@ -20,7 +20,6 @@
 #include "fuzz/fuzz.h"
 
 #define LAST_CALL 450
-#define PAGE	  4096
 
 /* Calls that end the machine, or this process at once; and what stops a vfork's parent for ever. */
 static const short skipped[] = { SYS_reboot, SYS_exit, SYS_exit_group, SYS_pause,
@@ -43,9 +42,19 @@ static bool is_one_of(long nr, const short *list, size_t size)
 	return false;
 }
 
+bool is_skipped(long nr)
+{
+	return is_one_of(nr, skipped, sizeof(skipped));
+}
+
+bool is_sending(long nr)
+{
+	return is_one_of(nr, sending, sizeof(sending));
+}
+
 #define IS_ONE_OF(nr, list) is_one_of(nr, list, sizeof(list))
 
-static const char *const paths[] = {
+const char *const paths[NR_PATHS] = {
 	"/tmp/fuzz/a",
 	"/tmp/fuzz/b",
 	"/tmp/fuzz/c/d",
@@ -68,7 +77,7 @@ static const char *const paths[] = {
 	"tmpfs",
 };
 
-static char *pages; /* three: random, read-only, none */
+char *pages;
 
 /* Each argument is likely to pass some check and unlikely to pass all of them. */
 static long any_argument(struct random *r)
@@ -85,7 +94,7 @@ static long any_argument(struct random *r)
 	case 5:
 		return (long)(pages + random_below(r, 3 * PAGE));
 	case 6:
-		return (long)(uintptr_t)paths[random_below(r, sizeof(paths) / sizeof(paths[0]))];
+		return (long)(uintptr_t)paths[random_below(r, NR_PATHS)];
 	case 7:
 		return 1L << random_below(r, 32); /* one flag */
 	case 8:
@@ -110,7 +119,7 @@ static void start_timer(void)
 	setitimer(ITIMER_REAL, &soon, NULL);
 }
 
-static void one_call(struct random *r)
+void fuzz_call(struct random *r)
 {
 	long nr = (long)random_below(r, LAST_CALL + 1), a[6];
 	bool forks = IS_ONE_OF(nr, forking);
@@ -118,9 +127,9 @@ static void one_call(struct random *r)
 
 	for (i = 0; i < 6; i++)
 		a[i] = any_argument(r);
-	if (IS_ONE_OF(nr, skipped))
+	if (is_skipped(nr))
 		return;
-	if (IS_ONE_OF(nr, sending))
+	if (is_sending(nr))
 		a[0] = getpid(), a[1] = random_below(r, 2) ? getpid() : a[1];
 	/* A child that shares the stack would destroy it; one of our parent's would annoy it. */
 	if (nr == SYS_clone)
@@ -151,18 +160,26 @@ static void open_all(void)
 	syscall(SYS_timerfd_create, CLOCK_MONOTONIC, 0);
 }
 
-void fuzz_calls(struct random *r, int n)
+void make_pages(void)
 {
+	struct random r = { 1 };
 	int i;
 
 	pages = mmap(NULL, 3 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (pages == MAP_FAILED)
 		_exit(1);
 	for (i = 0; i < PAGE / 8; i++)
-		((uint64_t *)pages)[i] = random_edge(r);
+		((uint64_t *)pages)[i] = random_edge(&r);
 	mprotect(pages + PAGE, PAGE, PROT_READ);
 	mprotect(pages + 2 * PAGE, PAGE, PROT_NONE);
+}
+
+void fuzz_calls(struct random *r, int n)
+{
+	int i;
+
+	make_pages();
 	open_all();
 	for (i = 0; i < n; i++)
-		one_call(r);
+		fuzz_call(r);
 }

@@ -144,7 +144,7 @@ static size_t make_text(struct random *r, char *buf)
 	return length;
 }
 
-static void one_file(struct random *r)
+void fuzz_file(struct random *r)
 {
 	static const int ways[] = { O_RDONLY, O_WRONLY, O_RDWR, O_WRONLY | O_TRUNC,
 				    O_RDWR | O_APPEND };
@@ -175,5 +175,5 @@ void fuzz_files(struct random *r, int n)
 	int i;
 
 	for (i = 0; i < n; i++)
-		one_file(r);
+		fuzz_file(r);
 }
