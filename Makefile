@@ -109,7 +109,13 @@ SAN_undefined_C := kernel/base/ubsan.c
 SAN_address_C := kernel/mm/kasan.c kernel/mm/kasan_test.c kernel/mm/poison.c
 SAN_thread_C := kernel/base/tsan.c kernel/base/tsan_test.c
 DEBUG_C := kernel/base/canary.c kernel/base/inject.c kernel/mm/poison.c
-OTHER_C := $(filter-out $(SAN_$(SAN)_C) $(if $(IS_DEBUG),$(DEBUG_C)),$(foreach san,$(SANS),$(SAN_$(san)_C)) $(DEBUG_C))
+# COVER=1: the kernel says which of its places a fuzzer's scripts reach (make fuzz). It needs debug builds, where
+# make-it-fail marks the threads that count.
+IS_COVER := $(filter-out 0,$(COVER))
+$(if $(IS_COVER),$(if $(IS_DEBUG),,$(error COVER=1 needs DEBUG=1)))
+COVER_C := kernel/base/cover.c
+OTHER_C := $(filter-out $(SAN_$(SAN)_C) $(if $(IS_DEBUG),$(DEBUG_C)) $(if $(IS_COVER),$(COVER_C)),\
+	$(foreach san,$(SANS),$(SAN_$(san)_C)) $(DEBUG_C) $(COVER_C))
 # So are files whose constants are in the part of the image for screens, which has no shadow.
 UNCHECKED_address := $(addprefix kernel/mm/,kasan.c poison.c slab.c page.c) \
 	$(addprefix kernel/tty/,vt.c font.c screen.c) arch/x86/screen.c arch/x86/keyboard.c
@@ -146,11 +152,13 @@ layer_of = $(LAYER_$(firstword $(subst /, ,$(1))))
 # A stamp is a file that changes when its text does. Its dependants are built again for another compiler or commit.
 stamp = @mkdir -p $(@D) && echo '$(1)' | cmp -s - $@ || echo '$(1)' > $@
 $(B)/.flags: FORCE
-	$(call stamp,$(KCC) $(DEBUG) -O$(OPTIMIZE) $(SAN))
+	$(call stamp,$(KCC) $(DEBUG) -O$(OPTIMIZE) $(SAN) $(COVER))
 $(B)/.commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(KERNEL_OBJ): $(B)/.flags | $(POLICIES_DEF)
 $(call KOBJ,$(UNCHECKED_$(SAN))): KFLAGS := $(filter-out $(SAN_FLAGS),$(KFLAGS))
+$(if $(IS_COVER),$(call KOBJ,$(filter-out $(COVER_C),$(filter kernel/%,$(KERNEL_C))))): \
+	KFLAGS += -fsanitize-coverage=trace-pc
 $(call KOBJ,kernel/base/canary.c): KFLAGS += -fno-stack-protector
 $(call KOBJ,kernel/base/main.c): KFLAGS += -DVERSION='"$(VERSION)"'
 $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit

@@ -25,7 +25,7 @@ set -eu
 default=run,sim,unit
 docs=pictures,page,traces,book
 test=iso,types,format,gdb,test
-every=bench,mutate,spin,window
+every=bench,fuzz,mutate,spin,window
 
 say() { echo "setup: $*" >&2; }
 fail() { say "$@"; exit 1; }
@@ -116,6 +116,7 @@ test           file /usr/lib/python3*/*-packages/ipykernel/__init__.py python3-i
 window         cmd kernelshark     kernelshark      # draws our traces in a window,
 window         cmd Xvfb            xvfb             # on a display without a screen
 bench          cmd valgrind        valgrind         # make bench-sim counts instructions
+fuzz           cmd afl-fuzz         afl++            # make fuzz: draws system calls by what they reach
 spin           cmd spin            spin             # checks the models of wakeups and switches, tests/spin
 mutate         file /usr/lib/python3*/*-packages/clang/cindex.py python3-clang # the syntax tree of the source
 '

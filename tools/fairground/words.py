@@ -72,6 +72,8 @@ PROGRAMS = {
     "digest": Program(["python3", f"{SCRIPTS}/digest.py"],
                       "print digests of all decisions: a change changes none", "sim"),
     "explore": Program(["python3", f"{SCRIPTS}/explore.py"], "random operations from many seeds, in parallel", "sim"),
+    "fuzz": Program(["python3", "-m", "fuzzing"],
+                    "system calls that AFL++ draws by the kernel's places that they reach", "image"),
     "golden": Program(["python3", "tests/model/golden.py"], "compare the unit tests' golden numbers with the model's"),
     "judge": Program(["python3", "tests/model/campaign.py"],
                      "judge millions of decisions of simulator and kernel", "image sim"),

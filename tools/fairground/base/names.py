@@ -50,6 +50,7 @@ SETTINGS = (
         ("B", "DIR", "build", "build directory"),
         ("CC", "gcc clang", "gcc", "compiler"),
         ("OPTIMIZE", "1 2 3", "2", "gcc's -O for the kernel"),
+        ("COVER", "0 1", "0", "with DEBUG=1: a kernel that says which places a fuzzer reaches (make fuzz)"),
         ("SAN", "undefined, address", "off",
          "a kernel that panics at undefined behaviour or a wrong access; B=build-san keeps it apart"),
         ("CROSS_COMPILE", "PREFIX", "", "tools for the kernel and the programs (docs/building.md)"),

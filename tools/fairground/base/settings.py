@@ -163,7 +163,7 @@ class Settings:
 
 
 # Each makes another image: what it is unless make was told otherwise.
-BUILD_SETTINGS = {"POLICIES": "", "DEBUG": "0", "OPTIMIZE": "2", "SAN": "", "B": "build"}
+BUILD_SETTINGS = {"POLICIES": "", "DEBUG": "0", "OPTIMIZE": "2", "SAN": "", "COVER": "", "B": "build"}
 
 PARSERS: dict[str, Callable[[str], dict[str, Any]]] = {
     "sched": parse_sched,

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The host's side of the fuzzer that learns, without a machine: changes of scripts, the fork server, programs in C."""
+
+import argparse
+import os
+import pathlib
+import random
+import struct
+import subprocess
+import sys
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools/scripts"))
+
+from fuzzing import guest, mutator, places, proxy  # noqa: E402
+
+from tests.e2e.conftest import BUILD, ROOT  # noqa: E402
+
+PROGRAM = os.path.join(BUILD, "user/fuzz")
+
+
+def table():
+    return subprocess.run([PROGRAM, "--table"], capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def entry(name, other=False, change=(7, 0, 0), fail=0, times=0):
+    row = next(i for i, line in enumerate(table()) if line.split("\t")[1] == name)
+    return struct.pack("<BBHBBH", other << 2 | times << 3, fail, row, *change)
+
+
+def fuzz(*words):
+    environment = {**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/tools/scripts", "B": BUILD}
+    return subprocess.run([sys.executable, "-m", "fuzzing", *words], capture_output=True, text=True, cwd=ROOT,
+                          env=environment, check=False)
+
+
+def test_the_table_has_the_kinds_of_arguments():
+    kinds = {line.split("\t")[1]: line.split("\t")[2] for line in table()}
+    assert kinds["read"] == "hpnnnn" and kinds["rename"] == "ppnnnn" and kinds["getpid"] == "nnnnnn"
+    assert kinds["epoll_ctl"] == "hnhpnn"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_changed_script_is_one(seed, monkeypatch):
+    """Whatever it was made of: entries are whole, and none is too many."""
+    monkeypatch.setattr(mutator, "ROWS", [line.split("\t")[2] for line in table()])
+    mutator.init(seed)
+    script, other = bytearray(), bytearray(random.Random(seed).randbytes(50))
+    for _ in range(300):
+        script = mutator.fuzz(script, other, 1024)
+        assert len(script) % 8 == 1 and 1 < len(script) <= 1 + 8 * mutator.MOST_ENTRIES
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_change_fits_the_argument(seed):
+    mutator.init(seed)
+    seen = set()
+    for _ in range(1000):
+        entry_of_a_call = bytearray(8)
+        mutator.change(entry_of_a_call, "phnnnn")
+        seen.add(tuple(entry_of_a_call[4:6]))
+    assert seen == {(argument, how) for argument, kind in enumerate("phn") for how in mutator.WAYS[kind]}
+
+
+def test_a_script_never_exceeds_the_room():
+    assert len(mutator.fuzz(bytearray(1 + 8 * 20), bytearray(), 40)) <= 40
+
+
+class FakeGuest:
+    """Reaches the place of a script's length; a script of length 17 is wrong."""
+
+    pid = 42
+
+    def __init__(self):
+        self.starts = self.stops = 0
+        self.script = b""
+
+    def start(self):
+        self.starts += 1
+
+    def stop(self):
+        self.stops += 1
+
+    def run(self, script):
+        self.script = script
+        return "it burns" if len(script) == 17 else ""
+
+    def reached(self):
+        reached = bytearray(guest.NR_PLACES)
+        reached[len(self.script)] = 1
+        return bytes(reached)
+
+    def ever(self):
+        return self.reached()
+
+    def console(self):
+        return "panic: it burns\n"
+
+
+def test_the_fork_server_answers_as_afl_expects(tmp_path, monkeypatch):
+    (tmp_path / "input").write_bytes(b"")
+    answers = os.open(tmp_path / "answers", os.O_RDWR | os.O_CREAT)
+    monkeypatch.setattr(proxy, "ANSWERS", answers)
+    scripts = [bytes(9), bytes(17), bytes(25)]
+    orders = iter(scripts)
+
+    def next_order(fd, size):
+        assert fd == proxy.ORDERS and size == 4
+        script = next(orders, None)
+        monkeypatch.setattr(os, "pread", lambda *_: script)
+        return b"" if script is None else bytes(4)
+
+    monkeypatch.setattr(os, "read", next_order)
+    fake, notes = FakeGuest(), proxy.Notes(tmp_path)
+    monkeypatch.delenv("__AFL_SHM_ID", raising=False)
+    proxy.serve(fake, notes)
+    notes.end(fake)
+    said = struct.unpack("<7I", (tmp_path / "answers").read_bytes())
+    assert said == (proxy.HELLO, 42, 0, 42, 6, 42, 0)
+    assert fake.stops == 1
+    assert (tmp_path / "totals").read_text() == "3 6 1\n"
+    assert (tmp_path / "wrong-1.script").read_bytes() == scripts[1]
+    assert (tmp_path / "wrong-1.log").read_text() == "it burns\npanic: it burns\n"
+
+
+def test_calls_are_counted():
+    assert proxy.count_calls(b"\0" + entry("read") + entry("close", True, times=3)) == 41
+    assert proxy.count_calls(b"\0" + bytes([mutator.CHANGE]) + bytes(7) + entry("read")) == 1
+
+
+def test_places_are_found_in_an_image(tmp_path):
+    """Each call of the function that gcc calls at a place, by the file in which it is."""
+    source, recorder = tmp_path / "a.c", tmp_path / "b.c"
+    source.write_text("int main(int n, char **v) { return n > 2 ? v[0][0] : 3; }\n", encoding="ascii")
+    recorder.write_text("void __sanitizer_cov_trace_pc(void) {}\n", encoding="ascii")
+    words = ["gcc", "-g", "-no-pie", "-fsanitize-coverage=trace-pc", "-c", "-o", tmp_path / "a.o", source]
+    subprocess.run(words, check=True)
+    subprocess.run(["gcc", "-g", "-no-pie", "-o", tmp_path / "a", tmp_path / "a.o", recorder], check=True)
+    image = str(tmp_path / "a")
+    found = places.return_addresses(image)
+    assert len(found) >= 3
+    assert {os.path.basename(file) for file in places.files_of(image, found)} == {"a.c"}
+    assert [places.in_tree(name) for name in ("/x/build-cover/inc/kernel/kernel/fs/fs.h", "./kernel/fs/pipe.c",
+                                              "kernel/fs/pipe.c")] == ["kernel/fs/fs.h"] + 2 * ["kernel/fs/pipe.c"]
+    assert places.by_room({"kernel/fs/a.c": (1, 2), "kernel/fs/b.c": (3, 4), "lib/c.h": (0, 1)}) == {
+        "kernel/fs": (4, 6), "lib": (0, 1)}
+
+
+def test_a_script_becomes_a_program_that_builds(tmp_path):
+    script = tmp_path / "script"
+    script.write_bytes(b"\1" + entry("read eventfd", change=(1, 4, 0x0020)) + entry("fcntl lock", True, (2, 3, 0), 2, 3)
+                       + bytes([1, 0, 5, 0, 7, 0, 0, 0]) + entry("dup", change=(0, 7, 0)))
+    text = subprocess.run([PROGRAM, "--source", script], capture_output=True, text=True, check=True).stdout
+    assert 'last = call("fcntl lock", a);' in text and "for (int i = 0; i < 40; i++)" in text
+    assert "a[1] = (long)copy1;" in text and "a[0] = last;" in text and "fail(2);" in text
+    assert "a[2] = 0;" in text and "thread_a, thread_b" in text
+    program = tmp_path / "program.c"
+    program.write_text(text, encoding="ascii")
+    parts = [*sorted(pathlib.Path(ROOT, "tests/guest/calls").glob("*.c")),
+             *(pathlib.Path(ROOT, "tests/guest/fuzz", f"{name}.c") for name in ("calls", "files", "random")),
+             *(pathlib.Path(ROOT, "user/lib", f"{name}.c") for name in ("args", "clock", "sched"))]
+    words = ["musl-gcc", "-Wall", "-Werror", "-static", "-pthread", "-Iuser", "-Itests/guest"]
+    subprocess.run([*words, program, *parts, "-o", tmp_path / "program"], check=True, cwd=ROOT)
+
+
+def test_bad_input_is_one_sentence(tmp_path):
+    for words, sentence in (
+            (["--run", f"{tmp_path}/none"], "there is no such file"),
+            (["--seconds", "0"], "at least 1 is expected"), (["--runs", "-1"], "at least 1 is expected"),
+            (["--sched", "nonesuch"], "nonesuch")):
+        done = fuzz(*words, "--out", str(tmp_path / "out"))
+        assert done.returncode and sentence in done.stderr and "Traceback" not in done.stderr, done.stderr
+        assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("nr_wrong", [0, 1, 25])
+def test_what_is_wrong_is_told_also_when_afl_gives_up(tmp_path, monkeypatch, capsys, nr_wrong):
+    from fuzzing import __main__ as command
+
+    def give_up(words, *_):
+        fake, notes = FakeGuest(), proxy.Notes(tmp_path)
+        for _ in range(nr_wrong):
+            notes.run(bytes(17), "it burns", fake)
+        notes.end(fake)
+        raise command.FuzzError("afl-fuzz ended with status 1")
+
+    monkeypatch.setattr(command, "afl", give_up)
+    monkeypatch.setattr(command, "build", lambda image: "cover")
+    monkeypatch.setattr(command, "table_of", lambda image: "0\tread\thpnnnn\n")
+    monkeypatch.setattr(places, "by_file", lambda *_: {"kernel/a.c": (1, 4)})
+    (tmp_path / "wrong-7.log").write_text("of the last run\n")
+    words = argparse.Namespace(seconds=None, runs=10, seed=1, sched="cfs", smp=1, files=True)
+    if not nr_wrong:
+        with pytest.raises(command.FuzzError, match="status 1"):
+            command.learn("build", tmp_path, words)
+        return
+    assert command.learn("build", tmp_path, words) == 1
+    said = capsys.readouterr().out
+    assert "kernel/a.c                            1 of      4   25.0 %\n" in said and f"; {nr_wrong} wrong\n" in said
+    assert said.count(": it burns; make fuzz ARGS=") == len(list(tmp_path.glob("wrong-*.log"))) == min(nr_wrong, 20)
+
+
+def test_a_corpus_of_another_table_is_refused(tmp_path):
+    from fuzzing.__main__ import FuzzError, ready_corpus
+    corpus = ready_corpus(tmp_path, "0\tread\thpnnnn\n")
+    assert [path.read_bytes() for path in corpus.iterdir()] == [bytes([0, 0, 0, 0, 0, 7, 0, 0, 0])]
+    assert ready_corpus(tmp_path, "0\tread\thpnnnn\n") == corpus
+    with pytest.raises(FuzzError, match="another table of calls"):
+        ready_corpus(tmp_path, "0\twrite\thpnnnn\n")

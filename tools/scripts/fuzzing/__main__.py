@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Let AFL++ draw scripts of system calls by what they reach in the kernel, and run them in a machine (docs/fuzzing.md).
+
+The corpus, OUT/corpus, stays for the next run. A script after which the machine stops, a process does not end or
+objects are lost each time is told of and kept: OUT/wrong-N.script, with the console in wrong-N.log.
+
+Usage: python3 -m fuzzing [--runs N | --seconds N] [--out DIR] [--sched POLICY] [--smp N] [--files]
+       python3 -m fuzzing --shrink SCRIPT | --source SCRIPT | --run SCRIPT | --minimise
+       environment: B (build directory), MAKE
+"""
+
+import argparse
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+
+from fairground.base.errors import InputError
+from fairground.base.settings import Settings
+
+from . import places
+from .guest import Guest, machine_of
+from .proxy import MOST_KEPT
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+OUT = "fuzz"
+ROWS_OF_A_SEED = 8
+QUIET = {"AFL_NO_UI": "1", "AFL_SKIP_CPUFREQ": "1", "AFL_NO_AFFINITY": "1", "AFL_SKIP_BIN_CHECK": "1",
+         "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES": "1", "AFL_FORKSRV_INIT_TMOUT": "300000", "AFL_MAP_SIZE": "262144",
+         "AFL_CUSTOM_MUTATOR_ONLY": "1", "AFL_PYTHON_MODULE": "fuzzing.mutator", "AFL_AUTORESUME": "1",
+         "AFL_DISABLE_TRIM": "1", "AFL_KILL_SIGNAL": "15", "AFL_FORK_SERVER_KILL_SIGNAL": "15"}
+# Whether a machine hangs is told by its own watchdogs, in counted time. This is for a QEMU that does.
+TIMEOUT_MS = "120000"
+
+
+class FuzzError(Exception):
+    """One sentence for the user."""
+
+
+def build(image: str) -> str:
+    """Build the kernel that says what is reached. Returns its build directory."""
+    cover = f"{image}-cover"
+    make = os.environ.get("MAKE", "make")
+    subprocess.run([make, "-s", f"B={cover}", "DEBUG=1", "COVER=1", "kernel"], cwd=ROOT, check=True,
+                   stdout=subprocess.DEVNULL, env={**os.environ, "MAKEFLAGS": ""})
+    shutil.copy(ROOT / image / "initramfs.cpio", ROOT / cover / "initramfs.cpio")
+    return cover
+
+
+def table_of(image: str) -> str:
+    """The calls: `fuzz --table`, which runs here as in the guest."""
+    return subprocess.run([ROOT / image / "user/fuzz", "--table"], capture_output=True, text=True, check=True).stdout
+
+
+def script_of(rows: list[int]) -> bytes:
+    """Each of the calls @rows once, as they stand."""
+    return b"\0" + b"".join(bytes([0, 0, row & 255, row >> 8, 7, 0, 0, 0]) for row in rows)
+
+
+def write_seeds(corpus: pathlib.Path, table: str) -> None:
+    """A first corpus: every call of the table."""
+    rows = list(range(len(table.splitlines())))
+    random.Random(1).shuffle(rows)
+    corpus.mkdir(parents=True)
+    for at in range(0, len(rows), ROWS_OF_A_SEED):
+        (corpus / f"rows-{at}").write_bytes(script_of(rows[at:at + ROWS_OF_A_SEED]))
+    (corpus.parent / "table").write_text(table, encoding="ascii")
+
+
+def ready_corpus(out: pathlib.Path, table: str) -> pathlib.Path:
+    corpus = out / "corpus"
+    if not corpus.is_dir():
+        write_seeds(corpus, table)
+    elif (out / "table").read_text(encoding="ascii") != table:
+        raise FuzzError(f"{corpus} is of another table of calls than this tree's; rm -r {out} begins anew")
+    return corpus
+
+
+def environment(table: str) -> dict[str, str]:
+    path = os.pathsep.join([str(ROOT / "tools"), str(ROOT / "tools/scripts")])
+    return {**os.environ, **QUIET, "FUZZ_TABLE": table, "PYTHONPATH": path}
+
+
+def proxy(cover: str, out: pathlib.Path, arguments: argparse.Namespace) -> list[str]:
+    return [sys.executable, "-m", "fuzzing.proxy", cover, str(out), arguments.sched, str(arguments.smp)]
+
+
+def afl(words: list[str], table: str, log: pathlib.Path) -> None:
+    """Run a program of AFL++; what it says goes to @log."""
+    if not shutil.which(words[0]):
+        raise FuzzError(f"{words[0]} is missing: sh tools/setup.sh --for fuzz")
+    with open(log, "w", encoding="utf-8") as file:
+        status = subprocess.run(words, env=environment(table), stdout=file, stderr=subprocess.STDOUT, check=False,
+                                cwd=ROOT).returncode
+    if status:
+        raise FuzzError(f"{words[0]} ended with status {status}; what it said is in {log}")
+
+
+def keep(out: pathlib.Path, corpus: pathlib.Path) -> None:
+    """What AFL++ found to reach something new is the next corpus."""
+    queue = sorted((out / "afl/default/queue").glob("id:*"))
+    shutil.rmtree(corpus)
+    corpus.mkdir()
+    for number, path in enumerate(queue):
+        shutil.copy(path, corpus / f"{number:06}")
+    shutil.rmtree(out / "afl")
+
+
+def report(out: pathlib.Path, cover: str, files: bool) -> int:
+    """Print what was run and reached. Returns how many scripts something was wrong with."""
+    runs, calls, wrong = map(int, (out / "totals").read_text(encoding="ascii").split())
+    reached = places.by_file(str(ROOT / cover / "fairground.elf"), (out / "places").read_bytes())
+    rows = reached if files else places.by_room(reached)
+    for name, (ever, total) in rows.items():
+        print(f"{name:<32} {ever:>6} of {total:>6}  {100 * ever / total:5.1f} %")
+    ever, total = (sum(numbers[i] for numbers in reached.values()) for i in (0, 1))
+    print(f"{'all places':<32} {ever:>6} of {total:>6}  {100 * ever / total:5.1f} %")
+    kept = len(list((out / "corpus").iterdir()))
+    print(f"{runs} scripts, {calls} calls and accesses; corpus of {kept}; {wrong} wrong")
+    for number in range(1, min(wrong, MOST_KEPT) + 1):
+        first = (out / f"wrong-{number}.log").read_text(encoding="utf-8").splitlines()[0]
+        print(f"{out}/wrong-{number}.script: {first}; make fuzz ARGS=\"--shrink {out}/wrong-{number}.script\"")
+    return wrong
+
+
+def learn(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
+    cover, table = build(image), table_of(image)
+    out.mkdir(parents=True, exist_ok=True)
+    corpus = ready_corpus(out, table)
+    for old in (*out.glob("wrong-*"), *out.glob("totals")):
+        old.unlink()
+    shutil.rmtree(out / "afl", ignore_errors=True)
+    bound = ["-V", str(arguments.seconds)] if arguments.seconds else ["-E", str(arguments.runs)]
+    try:
+        afl(["afl-fuzz", "-i", str(corpus), "-o", str(out / "afl"), "-t", TIMEOUT_MS, "-m", "none",
+             "-s", str(arguments.seed), *bound, "--", *proxy(cover, out, arguments)], table, out / "afl.log")
+        keep(out, corpus)
+    except FuzzError:
+        if not list(out.glob("wrong-*.script")):  # AFL++ gives up if each script of the corpus is wrong
+            raise
+    return 1 if report(out, cover, arguments.files) else 0
+
+
+def shrink(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
+    """A shorter script with the same fault, by afl-tmin."""
+    shorter = f"{arguments.shrink}.short"
+    afl(["afl-tmin", "-i", arguments.shrink, "-o", shorter, "-t", TIMEOUT_MS, "-m", "none", "--",
+         *proxy(build(image), out, arguments)], table_of(image), out / "tmin.log")
+    print(f"{shorter}: {os.path.getsize(shorter)} bytes of {os.path.getsize(arguments.shrink)}; "
+          f"as C: make fuzz ARGS=\"--source {shorter}\"")
+    return 0
+
+
+def minimise(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
+    """A smaller corpus that reaches the same, by afl-cmin."""
+    table = table_of(image)
+    corpus, smaller = ready_corpus(out, table), out / "smaller"
+    before = len(list(corpus.iterdir()))
+    shutil.rmtree(smaller, ignore_errors=True)
+    afl(["afl-cmin", "-i", str(corpus), "-o", str(smaller), "-t", TIMEOUT_MS, "-m", "none", "--",
+         *proxy(build(image), out, arguments)], table, out / "cmin.log")
+    shutil.rmtree(corpus)
+    smaller.rename(corpus)
+    print(f"{corpus}: {len(list(corpus.iterdir()))} scripts of {before}")
+    return 0
+
+
+def machine(arguments: argparse.Namespace, cover: str) -> Settings:
+    """The machine that runs scripts; a sentence if there is none of that kind."""
+    try:
+        return machine_of(cover, arguments.sched, str(arguments.smp))
+    except InputError as error:
+        raise FuzzError(str(error)) from error
+
+
+def run_one(image: str, script: str, arguments: argparse.Namespace) -> int:
+    """Run one script and show how the machine takes it."""
+    guest = Guest(machine(arguments, str(ROOT / build(image))))
+    try:
+        wrong = guest.run(pathlib.Path(script).read_bytes())
+        print(guest.console() if wrong else "", end="")
+    finally:
+        guest.close()
+    print(f"{script}: {wrong or 'nothing is wrong'}")
+    return 1 if wrong else 0
+
+
+def main() -> int:
+    image = os.environ.get("B", "build")
+    parser = argparse.ArgumentParser(prog="fuzz", description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--runs", type=int, default=3000, help="about so many scripts, default 3000")
+    parser.add_argument("--seconds", type=int, help="instead, so long")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--out", default=f"{image}/{OUT}", metavar="DIR", help="corpus and what was found")
+    parser.add_argument("--sched", default="cfs", metavar="POLICY")
+    parser.add_argument("--smp", type=int, default=2)
+    parser.add_argument("--files", action="store_true", help="what was reached by file, not by directory")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--shrink", metavar="SCRIPT", help="make a script that is wrong shorter")
+    what.add_argument("--source", metavar="SCRIPT", help="print a script as a program in C")
+    what.add_argument("--run", metavar="SCRIPT", help="run a script, and print the console if something is wrong")
+    what.add_argument("--minimise", action="store_true", help="leave out of the corpus what reaches nothing of its own")
+    arguments = parser.parse_args()
+    out = pathlib.Path(arguments.out).resolve()
+    for name in ("runs", "seconds", "smp"):
+        if (number := getattr(arguments, name)) is not None and number < 1:
+            raise FuzzError(f"--{name} {number}: at least 1 is expected")
+    machine(arguments, image)
+    script: str = arguments.shrink or arguments.source or arguments.run or ""
+    if script and not os.path.isfile(script):
+        raise FuzzError(f"{script}: there is no such file")
+    if arguments.source:
+        return subprocess.run([ROOT / image / "user/fuzz", "--source", arguments.source], check=False).returncode
+    if arguments.run:
+        return run_one(image, arguments.run, arguments)
+    if arguments.shrink:
+        return shrink(image, out, arguments)
+    return (minimise if arguments.minimise else learn)(image, out, arguments)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except FuzzError as error:
+        sys.exit(f"fuzz: {error}")

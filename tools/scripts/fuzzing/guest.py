@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The machine that runs scripts. Its kernel, of COVER=1, has the variable cover_link (kernel/base/cover.c), and the
+guest's memory is a file, so a script is a write to that file and what it reached is a read."""
+
+import dataclasses
+import mmap
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import tempfile
+import time
+
+from fairground.base.settings import Settings, make_settings
+from fairground.machine.machine import Machine
+from fairground.machine.qemu import QemuError
+from fairground.trace.trace import memory_directory
+
+IMAGE_BASE = 0xffffffff80000000  # linker.ld
+MAX_PROGRAM = 1024  # these three: kernel/base/cover.c
+NR_PLACES = 1 << 18
+PLACE_SIZE = 4
+HEAD = struct.Struct("<IIIII")  # ready, asked, answered, status, length
+REACHED = HEAD.size + MAX_PROGRAM
+EVER = REACHED + NR_PLACES
+NOTHING = bytes(NR_PLACES)
+POLL_S = 0.0002
+VERDICTS = ("", "it loses objects or pages each time", "its process does not end")
+
+
+def symbols(kernel: str) -> dict[str, int]:
+    """The addresses of the image's symbols."""
+    lines = subprocess.run(["nm", kernel], capture_output=True, text=True, check=True).stdout.splitlines()
+    return {words[2]: int(words[0], 16) for words in map(str.split, lines) if len(words) == 3}
+
+
+def machine_of(build: str, sched: str, smp: str) -> Settings:
+    """The machine that runs scripts: its time is counted, and what hangs is a panic."""
+    return make_settings({"sched": sched, "smp": smp, "icount": "1", "kvm": "0", "append": "watchdog=panic"},
+                         build=build)
+
+
+class Guest:
+    """A machine whose fuzz --link waits for scripts. It is started when the first comes, and anew after its end."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._link = symbols(settings.kernel)["cover_link"] - IMAGE_BASE
+        self._directory = tempfile.mkdtemp(prefix="fairground-", dir=memory_directory(settings.mem))
+        self._ram_file = os.path.join(self._directory, "ram")
+        self._settings = dataclasses.replace(settings, cmd="fuzz --link", ram_file=self._ram_file)
+        self._machine: Machine | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._ram: mmap.mmap | None = None
+        self._ever = bytearray(NR_PLACES)
+        self._asked = 0
+
+    @property
+    def pid(self) -> int:
+        """That of QEMU."""
+        assert self._process
+        return self._process.pid
+
+    def start(self) -> None:
+        """Boot, unless a machine is there."""
+        if self._process and self._process.poll() is None:
+            return
+        self.stop()
+        with open(self._ram_file, "wb") as file:
+            file.truncate(self._settings.mem << 20)
+        self._machine = Machine(self._settings)
+        self._process = self._machine.start(f"file,id=console,path={self._machine.console}",
+                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                            stderr=subprocess.DEVNULL)
+        with open(self._ram_file, "r+b") as file:
+            self._ram = mmap.mmap(file.fileno(), 0)
+        self._asked = 0
+        while not HEAD.unpack_from(self._ram, self._link)[0]:
+            if self._process.poll() is not None:
+                raise QemuError(f"the machine ended before it took a script:\n{self.console()[-2000:]}")
+            time.sleep(POLL_S)
+
+    def stop(self) -> None:
+        """End the machine, if there is one; keep what it has reached."""
+        if self._process and self._machine and self._ram:
+            self._process.kill()
+            self._process.wait()
+            self._merge()
+            self._ram.close()
+            self._machine.__exit__()
+        self._process = self._machine = self._ram = None
+
+    def close(self) -> None:
+        self.stop()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def run(self, script: bytes) -> str:
+        """Run @script. Returns what was wrong, or ""."""
+        self.start()
+        assert self._ram and self._process
+        script, ram, at = script[:MAX_PROGRAM], self._ram, self._link
+        self._asked += 1
+        ram[at + HEAD.size:at + HEAD.size + len(script)] = script
+        ram[at + REACHED:at + EVER] = NOTHING
+        ram[at + 12:at + 20] = struct.pack("<II", 0, len(script))
+        ram[at + 4:at + 8] = struct.pack("<I", self._asked)
+        while True:
+            _, _, answered, status, _ = HEAD.unpack_from(ram, at)
+            if answered == self._asked:
+                return VERDICTS[status]
+            if self._process.poll() is not None:
+                return "the machine stopped"
+            time.sleep(POLL_S)
+
+    def reached(self) -> bytes:
+        """How often the last script reached each place."""
+        assert self._ram
+        return self._ram[self._link + REACHED:self._link + EVER]
+
+    def console(self) -> str:
+        """What the machine has said."""
+        assert self._machine
+        return pathlib.Path(self._machine.console).read_text(encoding="utf-8", errors="replace")
+
+    def _merge(self) -> None:
+        assert self._ram
+        now = self._ram[self._link + EVER:self._link + EVER + NR_PLACES]
+        both = int.from_bytes(now, "little") | int.from_bytes(self._ever, "little")
+        self._ever = bytearray(both.to_bytes(NR_PLACES, "little"))
+
+    def ever(self) -> bytes:
+        """A byte for each place: 1 if any script reached it."""
+        if self._ram:
+            self._merge()
+        return bytes(self._ever)

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Between AFL++ and the machine: a fork server, as AFL++'s documentation calls the program that it asks for a run over
+one descriptor and that answers over another. This one forks nothing: each run is one script in the machine.
+
+Usage: proxy.py BUILD OUT SCHED SMP    started by AFL++, with the script as standard input
+"""
+
+import ctypes
+import os
+import pathlib
+import signal
+import struct
+import sys
+
+from .guest import MAX_PROGRAM, NR_PLACES, Guest, machine_of
+
+ORDERS, ANSWERS = 198, 199  # the descriptors
+HELLO = 0x80000001 | 0x40000000 | NR_PLACES - 1 << 1  # a size of the map is behind it
+CRASHED = signal.SIGABRT  # as status of a process
+MOST_KEPT = 20  # scripts that are wrong
+ENTRY, CHANGE, TIMES = 8, 3, (1, 2, 4, 40)  # tests/guest/fuzz/script.h
+
+
+def map_of_afl() -> int | None:
+    """The address of the memory in which AFL++ looks for what was reached; None: nobody looks."""
+    if not (number := os.environ.get("__AFL_SHM_ID")):
+        return None
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.shmat.restype = ctypes.c_void_p
+    return int(libc.shmat(int(number), None, 0))
+
+
+def count_calls(script: bytes) -> int:
+    """So many calls @script is."""
+    first = range(1, len(script) - ENTRY + 1, ENTRY)
+    return sum(TIMES[script[at] >> 3 & 3] for at in first if script[at] & 3 != CHANGE)
+
+
+class Notes:
+    """What is kept for the report: totals, places, and a console for each crash."""
+
+    def __init__(self, out: pathlib.Path) -> None:
+        self._out = out
+        self._runs = self._calls = self._crashes = 0
+
+    def run(self, script: bytes, wrong: str, guest: Guest) -> None:
+        self._runs += 1
+        self._calls += count_calls(script)
+        self._crashes += bool(wrong)
+        if wrong and self._crashes <= MOST_KEPT:
+            (self._out / f"wrong-{self._crashes}.script").write_bytes(script)
+            (self._out / f"wrong-{self._crashes}.log").write_text(f"{wrong}\n{guest.console()}", encoding="utf-8")
+
+    def end(self, guest: Guest) -> None:
+        (self._out / "totals").write_text(f"{self._runs} {self._calls} {self._crashes}\n", encoding="ascii")
+        (self._out / "places").write_bytes(guest.ever())
+
+
+def serve(guest: Guest, notes: Notes) -> None:
+    """Answer until AFL++ goes."""
+    reached_map = map_of_afl()
+    guest.start()
+    os.write(ANSWERS, struct.pack("<I", HELLO))
+    while len(os.read(ORDERS, 4)) == 4:
+        guest.start()
+        script = os.pread(0, MAX_PROGRAM, 0)
+        os.write(ANSWERS, struct.pack("<I", guest.pid))
+        wrong = guest.run(script)
+        if reached_map:
+            ctypes.memmove(reached_map, guest.reached(), NR_PLACES)
+            ctypes.memset(reached_map, 1, 1)  # something is always reached
+        notes.run(script, wrong, guest)
+        if wrong:
+            guest.stop()
+        os.write(ANSWERS, struct.pack("<I", CRASHED if wrong else 0))
+
+
+def leave(*_: object) -> None:
+    raise SystemExit
+
+
+def main(words: list[str]) -> None:
+    build, out, sched, smp = words
+    signal.signal(signal.SIGTERM, leave)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    guest = Guest(machine_of(build, sched, smp))
+    notes = Notes(pathlib.Path(out))
+    try:
+        serve(guest, notes)
+    finally:
+        notes.end(guest)
+        guest.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
