@@ -63,11 +63,11 @@ scx: $(B)/schedsim ## a program of sched_ext: SRC=main.bpf.c makes build/scx/mai
 	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named'; exit 2; }
 	$(Q)mkdir -p $(B)/scx
 	@echo "  SCX     $(B)/scx/$(SCX).so"
-	$(Q)out=$(B)/scx/$(SCX); $(CC) $(SCX_CFLAGS) -E -o $$out.i $(SRC) && \
-	$(PYTHON) tools/scripts/scx_maps.py $(abspath $(SRC) sim/scx/halves/$(SCX).c) <$$out.i >$$out.c && \
-	$(CC) $(SCX_CFLAGS) -DUSER_HALF \
-		-shared -I$(dir $(SRC)) -o $$out.so.$$$$ $$out.c && mv $$out.so.$$$$ $$out.so && \
-	$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$(dir $(SRC)) -c -o $$out.o.$$$$ $$out.c && mv $$out.o.$$$$ $$out.o
+	$(Q)out=$(B)/scx/$(SCX) && made=$$out.$$$$ && trap 'rm -f '$$made.'*' EXIT && \
+	$(CC) $(SCX_CFLAGS) -E -o $$made.i $(SRC) && \
+	$(PYTHON) tools/scripts/scx_maps.py $(abspath $(SRC) sim/scx/halves/$(SCX).c) <$$made.i >$$made.c && \
+	$(CC) $(SCX_CFLAGS) -DUSER_HALF -shared -I$(dir $(SRC)) -o $$made.so $$made.c && mv $$made.so $$out.so && \
+	$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$(dir $(SRC)) -c -o $$made.o $$made.c && mv $$made.o $$out.o
 
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c
 	$(Q)test -f "$(SRC)" || { echo 'make traits SRC=FILE.c: a file is to be named'; exit 2; }
