@@ -16,7 +16,7 @@ struct frame {
 	struct scx_frame shared;
 	struct arch_guard guard;
 	u64 stack_floor;
-	u32 blocks; /* that are left */
+	u32 blocks;   /* that are left */
 	bool touches; /* the kernel uses what the program named, and holds no lock for it */
 	char why[96];
 };
@@ -47,7 +47,7 @@ u64 scx_call(struct ext_call *call, void *fn, u64 a, u64 b, u64 c)
 	f.shared.outer = &frame_here()->shared;
 	frames[arch_cpu_id()] = &f;
 	returned = arch_guarded_call(&f.guard, fn, args, &result);
-	scx_end_walks(&f.shared);
+	scx_end_call(&f.shared);
 	frames[arch_cpu_id()] = container_of(f.shared.outer, struct frame, shared);
 	if (!returned)
 		ext_report(call, EXT_EXIT_ERROR, 0, f.why);

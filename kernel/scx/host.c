@@ -7,6 +7,11 @@
 #include "kernel/time/time.h"
 #include "lib/prng.h"
 
+void scx_relax(void)
+{
+	arch_cpu_relax();
+}
+
 u32 scx_nr_cpus(void)
 {
 	return arch_nr_cpus;

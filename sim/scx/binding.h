@@ -20,8 +20,9 @@ struct scx_walk;
 struct scx_frame {
 	struct ext_call *call;
 	struct scx_frame *outer;
-	struct scx_walk *walks; /* that it has not ended yet */
-	struct rq rq;		/* for scx_bpf_cpu_rq() */
+	struct scx_walk *walks;	    /* that it has not ended yet */
+	struct bpf_spin_lock *lock; /* that it holds */
+	struct rq rq;		    /* for scx_bpf_cpu_rq() */
 };
 
 /* The one program. */
@@ -49,8 +50,8 @@ const struct scx_variable *scx_constant(const struct scx_program *program, const
 					size_t n);
 /* Does the constant @v have room for @value, negative ones included? */
 bool scx_fits(const struct scx_variable *v, u64 value);
-/* Ends the walks that a call has left open (kfunc.c). */
-void scx_end_walks(struct scx_frame *frame);
+/* Ends the walks and releases the lock that a call has left (kfunc.c). */
+void scx_end_call(struct scx_frame *frame);
 
 /*
  * Memory for the maps of the program (map.c). NULL, or the name of the map for which there is no
@@ -71,6 +72,8 @@ struct scx_frame *scx_frame(void);
  * writing? If not, the call of the program does not go on.
  */
 void scx_need(const void *p, size_t n, bool write);
+/* This CPU looks at a word again and again, which another is to change. */
+void scx_relax(void);
 u32 scx_nr_cpus(void);
 u32 scx_this_cpu(void);
 u64 scx_clock(void);

@@ -102,10 +102,12 @@ static void end_walk(struct scx_walk **at)
 	scx_free(w);
 }
 
-void scx_end_walks(struct scx_frame *frame)
+void scx_end_call(struct scx_frame *frame)
 {
 	while (frame->walks)
 		end_walk(&frame->walks);
+	if (frame->lock)
+		__atomic_store_n(&frame->lock->taken, 0, __ATOMIC_RELEASE);
 }
 
 /* Where the call's list has the walk of @it; a fault, and the list's end, if it has not. */
@@ -361,6 +363,42 @@ bool bpf_cpumask_subset(const struct cpumask *a, const struct cpumask *b)
 	NEED(a);
 	NEED(b);
 	return cpumask_subset(a, b);
+}
+
+/* --- locks ---------------------------------------------------------------- */
+
+/* Looks at a lock before its holder counts as lost. */
+#define LOOKS_MAX (1u << 22)
+
+void bpf_spin_lock(struct bpf_spin_lock *lock)
+{
+	struct scx_frame *frame = scx_frame();
+
+	scx_need(lock, sizeof(*lock), true);
+	if (frame->lock) {
+		fault("a second lock in one call");
+		return;
+	}
+	for (u32 looks = 0; __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE); looks++) {
+		if (looks == LOOKS_MAX) {
+			fault("a lock that nobody releases");
+			return;
+		}
+		scx_relax();
+	}
+	frame->lock = lock;
+}
+
+void bpf_spin_unlock(struct bpf_spin_lock *lock)
+{
+	struct scx_frame *frame = scx_frame();
+
+	if (frame->lock != lock) {
+		fault("a lock is released that is not held");
+		return;
+	}
+	frame->lock = NULL;
+	__atomic_store_n(&lock->taken, 0, __ATOMIC_RELEASE);
 }
 
 /* --- tasks, time and chance ----------------------------------------------- */

@@ -35,7 +35,7 @@ u64 scx_call(struct ext_call *call, void *fn, u64 a, u64 b, u64 c)
 	host.top = &frame;
 	GUARDED(call, fn, result = ((u64(*)(u64, u64, u64))fn)(a, b, c));
 	host.top = &frame;
-	scx_end_walks(&frame);
+	scx_end_call(&frame);
 	host.top = frame.outer;
 	return result;
 }
@@ -49,6 +49,11 @@ struct scx_frame *scx_frame(void)
 void scx_need(const void *p, size_t n, bool write)
 {
 	(void)p, (void)n, (void)write;
+}
+
+/* One thread plays all CPUs: nobody else changes a word. */
+void scx_relax(void)
+{
 }
 
 struct sim *scx_sim(void)

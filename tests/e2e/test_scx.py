@@ -14,6 +14,7 @@ ROOT_DIR = "/sys/kernel/sched_ext"
 BROKEN = """#include <scx/common.bpf.h>
 const volatile u32 rule;
 static volatile u64 zero;
+static struct bpf_spin_lock lock;
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __type(key, u32);
@@ -48,6 +49,9 @@ MISTAKES = [
     ("((void (*)(void))(void *)&zero)();", "page fault at 0xffffc9"),
     ("__builtin_trap();", "invalid opcode at broken_enqueue"),
     ("bpf_map_update_elem((void *)&zero, (void *)&zero, (void *)&zero, 0);", "a map that is none"),
+    ("bpf_spin_lock(&lock); bpf_spin_lock(&lock);", "a second lock in one call"),
+    ("bpf_spin_unlock(&lock);", "a lock is released that is not held"),
+    ("lock.taken = 1; bpf_spin_lock(&lock);", "a lock that nobody releases"),
     ("scx_bpf_dsq_insert(q, 7, 0, 0); return;", "non-existent DSQ 0x7"),
 ]
 

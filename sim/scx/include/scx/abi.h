@@ -180,6 +180,11 @@ struct bpf_rb_root {
 	struct bpf_rb_node *first;
 };
 
+/* 1: a call holds it. */
+struct bpf_spin_lock {
+	u32 taken;
+};
+
 /* A timer in the value of a map; the rest is the simulator's. */
 struct bpf_timer {
 	u64 id;

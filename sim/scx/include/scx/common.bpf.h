@@ -187,12 +187,7 @@ static inline bool time_after(u64 a, u64 b)
 
 /* --- BPF's and sched_ext's functions that are less here --------------------- */
 
-/* One thread plays all CPUs, and memory of tasks lasts as long as an operation. */
-struct bpf_spin_lock {
-	u32 unused;
-};
-#define bpf_spin_lock(l)		((void)(l))
-#define bpf_spin_unlock(l)		((void)(l))
+/* Memory of tasks lasts as long as an operation. */
 #define bpf_rcu_read_lock()		((void)0)
 #define bpf_rcu_read_unlock()		((void)0)
 #define bpf_task_acquire(p)		(p)

@@ -17,6 +17,8 @@ long bpf_timer_init(struct bpf_timer *timer, void *map, u64 flags);
 long bpf_timer_set_callback(struct bpf_timer *timer, void *callback);
 long bpf_timer_start(struct bpf_timer *timer, u64 ns, u64 flags);
 long bpf_timer_cancel(struct bpf_timer *timer);
+void bpf_spin_lock(struct bpf_spin_lock *lock);
+void bpf_spin_unlock(struct bpf_spin_lock *lock);
 struct task_struct *bpf_task_from_pid(s32 pid);
 u64 bpf_ktime_get_ns(void);
 u32 bpf_get_smp_processor_id(void);
