@@ -143,6 +143,11 @@ bool sched_ext_ended(const struct sched *s);
 void sched_ext_bypass(struct sched *s);
 void sched_ext_leave(struct sched *s);
 const struct ext_exit *sched_ext_unload(struct sched *s);
+/*
+ * The end of the loaded scheduler and the tasks that it has, as Linux dumps them, in @buf. Returns
+ * the length. To be called before sched_ext_bypass().
+ */
+size_t sched_ext_dump(struct sched *s, char *buf, size_t size);
 /* Is no runnable task the scheduler's any more? A task that is about to end may be the last. */
 bool sched_ext_is_empty(struct sched *s);
 /* The same record in memory that sched_ext_load() refused: why. */

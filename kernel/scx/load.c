@@ -18,6 +18,7 @@
 #define NR_DSQS	    1024u
 #define LOOK_NS	    (10 * NS_PER_MS)
 #define HELPER_PRIO 50
+#define DUMP_MAX    32768u /* bytes, as Linux has by default */
 
 static struct {
 	struct mutex lock;
@@ -90,6 +91,19 @@ static void say_end(const struct ext_exit *end)
 		kprintf("sched_ext: %s: %s\n", name, end->message);
 }
 
+/* The state in which a scheduler erred, to the console. */
+static void say_state(void)
+{
+	char *text = vmap_alloc(DUMP_MAX);
+	size_t n;
+
+	if (!text)
+		return;
+	with_irqs_off(n = sched_ext_dump(machine, text, DUMP_MAX));
+	console_write(text, n);
+	vmap_free(text);
+}
+
 static void unload_locked(void)
 {
 	const struct ext_exit *end;
@@ -99,6 +113,8 @@ static void unload_locked(void)
 		return;
 	state.unloading = true;
 	ktimer_cancel(&state.look);
+	if (sched_ext_ended(machine))
+		say_state();
 	with_irqs_off(sched_ext_bypass(machine));
 	sched_ext_leave(machine);
 	settle_until_empty();

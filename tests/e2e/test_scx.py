@@ -118,6 +118,11 @@ def test_swaps_under_load_lose_nobody(guest, examples):
 def test_a_scheduler_that_loses_a_task_is_thrown_out(guest, examples):
     text = guest(use("scx:stall.o") + f"hog -n 3 -t 5s; cat {ROOT_DIR}/state", cpus=1, icount=True, files=examples)
     assert 'sched_ext: BPF scheduler "stall" disabled (runnable task stall)' in text
+    dump = text.partition("DEBUG DUMP\n")[2].partition("\n[")[0]
+    assert re.search(r"stall triggered exit kind 1026:\n  runnable task stall \(hog\[\d+\] failed to run", dump)
+    lost = re.search(r"^  R hog\[\d+\] -(2\d{3})ms\n.* ops_state/qseq=2/\d+\n.* dsq_id=\(n/a\).*\n +cpus=1$", dump,
+                     re.MULTILINE)
+    assert lost and dump.count("R hog[") == 3
     waited = re.search(r"sched_ext: stall: hog\[\d+\] failed to run for (\d\.\d+)s", text)
     assert 2.0 < float(waited[1]) < 3.1 and sum(shares(text)) == pytest.approx(100, abs=0.1)
     assert text.rstrip().splitlines()[-2] == "disabled"
