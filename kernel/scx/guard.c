@@ -16,6 +16,7 @@ struct frame {
 	struct scx_frame shared;
 	struct arch_guard guard;
 	u64 stack_floor;
+	const char *op;
 	u32 blocks;   /* that are left */
 	bool touches; /* the kernel uses what the program named, and holds no lock for it */
 	char why[96];
@@ -35,10 +36,18 @@ struct scx_frame *scx_frame(void)
 	return &frame_here()->shared;
 }
 
-u64 scx_call(struct ext_call *call, void *fn, u64 a, u64 b, u64 c)
+static void report(const struct frame *f)
+{
+	char text[EXT_MESSAGE_LEN];
+
+	snprintf(text, sizeof(text), "%s: %s", f->op, f->why);
+	ext_report(f->shared.call, EXT_EXIT_ERROR, 0, text);
+}
+
+u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 c)
 {
 	const u64 args[3] = { a, b, c };
-	struct frame f = { .shared.call = call, .blocks = BLOCKS_MAX };
+	struct frame f = { .op = op, .shared.call = call, .blocks = BLOCKS_MAX };
 	unsigned long flags = arch_irq_save();
 	u64 result = 0;
 	bool returned;
@@ -50,7 +59,7 @@ u64 scx_call(struct ext_call *call, void *fn, u64 a, u64 b, u64 c)
 	scx_end_call(&f.shared);
 	frames[arch_cpu_id()] = container_of(f.shared.outer, struct frame, shared);
 	if (!returned)
-		ext_report(call, EXT_EXIT_ERROR, 0, f.why);
+		report(&f);
 	arch_irq_restore(flags);
 	return returned ? result : 0;
 }

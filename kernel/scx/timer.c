@@ -32,7 +32,7 @@ static void call_back(struct ext_call *c, void *argument)
 	struct timer *t = argument;
 	int key = 0;
 
-	scx_call(c, t->function, (u64)t->map, (u64)&key, (u64)t->owner);
+	scx_call(c, "a timer", t->function, (u64)t->map, (u64)&key, (u64)t->owner);
 }
 
 static void expire(struct ktimer *timer)

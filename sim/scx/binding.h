@@ -63,8 +63,8 @@ void scx_forget_task(const struct task_struct *p);
 
 /* --- the host ------------------------------------------------------------- */
 
-/* Calls the program's function @fn with up to three arguments. 0 if it did not return. */
-u64 scx_call(struct ext_call *call, void *fn, u64 a, u64 b, u64 c);
+/* Calls the program's function @fn, its @op, with up to three arguments. 0 if it did not return. */
+u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 c);
 /* The innermost call on this CPU. */
 struct scx_frame *scx_frame(void);
 /*

@@ -55,7 +55,8 @@ static void begin(struct ext_call *c, void *argument)
 {
 	u32 number = *(u32 *)argument;
 	struct scx_cgroup_init_args args = { .weight = weight_of(number) };
-	s32 err = (s32)scx_call(c, (void *)OPS->cgroup_init, (u64)see_group(number), (u64)&args, 0);
+	s32 err = (s32)scx_call(c, "cgroup_init", (void *)OPS->cgroup_init, (u64)see_group(number),
+				(u64)&args, 0);
 
 	if (err)
 		ext_report(c, EXT_EXIT_ERROR, err, "cgroup_init() failed");
@@ -80,11 +81,12 @@ static void move(struct ext_call *c, void *argument)
 	s32 err = 0;
 
 	if (OPS->cgroup_prep_move)
-		err = (s32)scx_call(c, (void *)OPS->cgroup_prep_move, (u64)p, (u64)from, (u64)to);
+		err = (s32)scx_call(c, "cgroup_prep_move", (void *)OPS->cgroup_prep_move, (u64)p,
+				    (u64)from, (u64)to);
 	if (err)
 		ext_report(c, EXT_EXIT_ERROR, err, "cgroup_prep_move() failed");
 	else if (OPS->cgroup_move)
-		scx_call(c, (void *)OPS->cgroup_move, (u64)p, (u64)from, (u64)to);
+		scx_call(c, "cgroup_move", (void *)OPS->cgroup_move, (u64)p, (u64)from, (u64)to);
 }
 
 static void move_task(struct sim *sim, struct sim_task *t, u32 to)
@@ -101,7 +103,8 @@ static s32 init_task(struct ext_call *c, struct task *t, bool fork)
 {
 	struct scx_init_task_args args = { .fork = fork, .cgroup = group_of(t) };
 
-	return (s32)scx_call(c, (void *)OPS->init_task, (u64)scx_see(t), (u64)&args, 0);
+	return (s32)scx_call(c, "init_task", (void *)OPS->init_task, (u64)scx_see(t), (u64)&args,
+			     0);
 }
 
 void scx_groups_open(struct ext_ops *ops)

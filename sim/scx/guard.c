@@ -15,9 +15,9 @@ static struct guard *innermost;
 static const char *volatile cause;
 static const void *volatile place;
 
-void guard_enter(struct guard *g, struct ext_call *c, const void *fn)
+void guard_enter(struct guard *g, struct ext_call *c, const char *op)
 {
-	g->function = fn;
+	g->operation = op;
 	g->call = c;
 	g->before = innermost;
 	innermost = g;
@@ -26,31 +26,6 @@ void guard_enter(struct guard *g, struct ext_call *c, const void *fn)
 void guard_leave(struct guard *g)
 {
 	innermost = g->before;
-}
-
-/* The operation that @fn is. */
-static const char *name_of(const void *fn)
-{
-	const struct sched_ext_ops *ops = scx.program->ops;
-	const struct {
-		const char *name;
-		const void *function;
-	} names[] = {
-#define NAMED(op) { #op, (const void *)ops->op }
-		NAMED(select_cpu),  NAMED(enqueue),	NAMED(dequeue),		 NAMED(dispatch),
-		NAMED(tick),	    NAMED(runnable),	NAMED(running),		 NAMED(stopping),
-		NAMED(quiescent),   NAMED(yield),	NAMED(set_weight),	 NAMED(set_cpumask),
-		NAMED(update_idle), NAMED(cpu_acquire), NAMED(cpu_release),	 NAMED(cpu_online),
-		NAMED(cpu_offline), NAMED(init_task),	NAMED(exit_task),	 NAMED(enable),
-		NAMED(disable),	    NAMED(cgroup_init), NAMED(cgroup_prep_move), NAMED(cgroup_move),
-		NAMED(init),	    NAMED(exit),
-#undef NAMED
-	};
-
-	for (u32 i = 0; i < ARRAY_SIZE(names); i++)
-		if (names[i].function == fn)
-			return names[i].name;
-	return fn == (const void *)scx.program->half ? "the user half" : "a callback";
 }
 
 /* The class checks what it gets before it locks anything, so no lock is left behind. */
@@ -82,8 +57,8 @@ void guard_crashed(struct guard *g)
 		cause = "has no stack left";
 	else if (place && strstr(cause, "pointer"))
 		snprintf(where, sizeof(where), ", %p", place);
-	snprintf(text, sizeof(text), "%s on CPU %u %s%s", name_of(g->function), scx_sim()->this_cpu,
-		 cause, where);
+	snprintf(text, sizeof(text), "%s on CPU %u %s%s", g->operation, scx_sim()->this_cpu, cause,
+		 where);
 	if (!g->call)
 		usage_error("%s: %s", scx.program->ops->name, text);
 	ext_report(g->call, EXT_EXIT_ERROR, 0, text);

@@ -12,16 +12,16 @@ struct ext_call;
 /* An operation that is being called; they nest, for one CPU's may cause one of another CPU. */
 struct guard {
 	sigjmp_buf start;
-	const void *function;
+	const char *operation;
 	struct ext_call *call;
 	struct guard *before;
 };
 
-/* @what calls the program's function @fn; it returns at the end of that, or where it crashed. */
-#define GUARDED(c, fn, what)                                                                       \
+/* @what calls the program's operation @op; it returns at the end of that, or where it crashed. */
+#define GUARDED(c, op, what)                                                                       \
 	do {                                                                                       \
 		struct guard guard_;                                                               \
-		guard_enter(&guard_, c, fn);                                                       \
+		guard_enter(&guard_, c, op);                                                       \
 		if (!sigsetjmp(guard_.start, 0))                                                   \
 			what;                                                                      \
 		else                                                                               \
@@ -29,7 +29,7 @@ struct guard {
 		guard_leave(&guard_);                                                              \
 	} while (0)
 
-void guard_enter(struct guard *g, struct ext_call *c, const void *fn);
+void guard_enter(struct guard *g, struct ext_call *c, const char *op);
 void guard_leave(struct guard *g);
 void guard_crashed(struct guard *g);
 /* From now on crashes and hangs inside operations end these alone. */

@@ -98,7 +98,7 @@ static void detach(struct ext_call *c, struct task *t)
 
 #define OPS			  (scx.program->ops)
 #define RUN(c, op, ...)		  RUN_(c, op, __VA_ARGS__, 0, 0)
-#define RUN_(c, op, x, y, z, ...) scx_call(c, (void *)OPS->op, (u64)(x), (u64)(y), (u64)(z))
+#define RUN_(c, op, x, y, z, ...) scx_call(c, #op, (void *)OPS->op, (u64)(x), (u64)(y), (u64)(z))
 
 static s32 op_select_cpu(struct ext_call *c, struct task *t, s32 prev, u64 flags)
 {

@@ -27,13 +27,13 @@ static struct {
 	u32 nr_constants;
 } host;
 
-u64 scx_call(struct ext_call *call, void *fn, u64 a, u64 b, u64 c)
+u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 c)
 {
 	struct scx_frame frame = { .call = call, .outer = host.top };
 	volatile u64 result = 0;
 
 	host.top = &frame;
-	GUARDED(call, fn, result = ((u64(*)(u64, u64, u64))fn)(a, b, c));
+	GUARDED(call, op, result = ((u64(*)(u64, u64, u64))fn)(a, b, c));
 	host.top = &frame;
 	scx_end_call(&frame);
 	host.top = frame.outer;
@@ -203,7 +203,7 @@ void scx_open(const char *spec)
 static void run_half(enum half_phase phase)
 {
 	if (scx.program->half)
-		scx_call(NULL, (void *)scx.program->half, phase, 0, 0);
+		scx_call(NULL, "the user half", (void *)scx.program->half, phase, 0, 0);
 	for (u32 i = 0; phase == HALF_CONSTANTS && i < host.nr_constants; i++)
 		set_constant(OPS->name, host.constants[i]);
 }

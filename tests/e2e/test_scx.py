@@ -136,7 +136,7 @@ def test_a_mistake_ends_the_scheduler_and_not_the_machine(guest, tmp_path):
                      for n in range(len(MISTAKES)))
     text = guest(runs, cpus=2, icount=True, files=files_of(path_of(source)))
     for part, (_, why) in zip(re.split(r"^rule \d+$", text, flags=re.MULTILINE)[1:], MISTAKES, strict=True):
-        assert re.search(f"sched_ext: broken: {why}", part), part
+        assert re.search(f"sched_ext: broken: (enqueue: )?{why}", part), part
         assert "(runtime error)" in part or "(scx_bpf_error)" in part
         assert sum(shares(part)) == pytest.approx(100, abs=0.1) and re.search("^disabled$", part, re.MULTILINE)
 
