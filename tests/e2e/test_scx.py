@@ -51,9 +51,9 @@ MISTAKES = [
     ("bpf_map_update_elem((void *)&zero, (void *)&zero, (void *)&zero, 0);", "a map that is none"),
     ("bpf_spin_lock(&lock); bpf_spin_lock(&lock);", "a second lock in one call"),
     ("bpf_spin_unlock(&lock);", "a lock is released that is not held"),
-    ("lock.taken = 1; bpf_spin_lock(&lock);", "a lock that nobody releases"),
     ("scx_bpf_dsq_insert(q, 7, 0, 0); return;", "non-existent DSQ 0x7"),
 ]
+PATIENT = [("lock.taken = 1; bpf_spin_lock(&lock);", "a lock that nobody releases")]
 
 
 def path_of(source):
@@ -80,13 +80,14 @@ def shares(text):
 
 def test_shares_are_those_of_the_simulator(guest, examples):
     """No task follows itself in order of vtime, so nice 0 gets a half; in order of arrival everybody gets a third."""
-    text = guest(use("scx:vtime.o") + "hog -N 0,5,10 -t 2s; " + use("scx:fifo.o") + "hog -N 0,5,10 -t 2s",
+    text = guest(use("scx:vtime.o") + "hog -N 0,5,10 -t 1s; " + use("scx:fifo.o") + "hog -N 0,5,10 -t 1s",
                  cpus=1, icount=True, files=examples)
     vtime, fifo = shares(text)[:3], shares(text)[3:]
-    assert vtime == pytest.approx([50.0, 37.5, 12.5], abs=1)
-    assert fifo == pytest.approx([33.3, 33.3, 33.3], abs=1)
+    assert vtime == pytest.approx([50.0, 37.5, 12.5], abs=1.5)
+    assert fifo == pytest.approx([33.3, 33.3, 33.3], abs=1.5)
 
 
+@pytest.mark.nightly("a CPU that a program leaves idle")
 @pytest.mark.parametrize("cpus", [2, 4])
 def test_all_cpus_are_used_and_urgent_tasks_come_first(guest, examples, cpus):
     text = guest(use("scx:vtime.o") + f"hog -n {cpus + 3} -t 300ms; chrt -f 10 hog -t 100ms & hog -n 2 -t 100ms; "
@@ -97,12 +98,14 @@ def test_all_cpus_are_used_and_urgent_tasks_come_first(guest, examples, cpus):
     assert 100.0 in found[cpus + 3:] and "40000 messages" in text
 
 
+@pytest.mark.nightly("a run of a program that does not repeat")
 def test_two_runs_are_the_same_to_the_byte(guest, examples):
     console = [re.sub(r"^.*Fairground 0.*$", "", guest(use("scx:llc.o") + "hog -n 5 -t 50ms & hack -g 1; wait", cpus=4,
                                                        icount=True, files=examples)) for _ in range(2)]
     assert console[0] == console[1] and "40000 messages" in console[0]
 
 
+@pytest.mark.nightly("a task that a swap among programs loses")
 def test_swaps_under_load_lose_nobody(guest, examples):
     names = ["scx:llc.o", "eevdf", "scx:central.o", "scx:fifo.o", "cfs", "scx:vtime.o"]
     again = "; ".join(f"echo {name} > {FAIR_CLASS}; usleep 3000" for name in names)
@@ -115,6 +118,7 @@ def test_swaps_under_load_lose_nobody(guest, examples):
     assert "[bore] fdl\ndisabled\n0\nenable_seq\nhotplug_seq\nnr_rejected\nstate\nswitch_all\n" in text
 
 
+@pytest.mark.nightly("a stalled program that stays, or its dump")
 def test_a_scheduler_that_loses_a_task_is_thrown_out(guest, examples):
     text = guest(use("scx:stall.o") + f"hog -n 3 -t 5s; cat {ROOT_DIR}/state", cpus=1, icount=True, files=examples)
     assert 'sched_ext: BPF scheduler "stall" disabled (runnable task stall)' in text
@@ -128,14 +132,17 @@ def test_a_scheduler_that_loses_a_task_is_thrown_out(guest, examples):
     assert text.rstrip().splitlines()[-2] == "disabled"
 
 
-def test_a_mistake_ends_the_scheduler_and_not_the_machine(guest, tmp_path):
+@pytest.mark.parametrize("mistakes", [
+    pytest.param(MISTAKES, id="each"),
+    pytest.param(PATIENT, id="patient", marks=pytest.mark.nightly("a program that waits for its own lock for ever"))])
+def test_a_mistake_ends_the_scheduler_and_not_the_machine(guest, tmp_path, mistakes):
     source = tmp_path / "broken.bpf.c"
-    rules = "\n".join(f"\tif (rule == {n}) {{ {text} }}" for n, (text, _) in enumerate(MISTAKES))
+    rules = "\n".join(f"\tif (rule == {n}) {{ {text} }}" for n, (text, _) in enumerate(mistakes))
     source.write_text(BROKEN.replace("RULES", rules))
     runs = "; ".join(f"echo rule {n}; echo scx:broken.o,rule={n} > {FAIR_CLASS}; hog -n 3 -t 20ms; cat {ROOT_DIR}/state"
-                     for n in range(len(MISTAKES)))
+                     for n in range(len(mistakes)))
     text = guest(runs, cpus=2, icount=True, files=files_of(path_of(source)))
-    for part, (_, why) in zip(re.split(r"^rule \d+$", text, flags=re.MULTILINE)[1:], MISTAKES, strict=True):
+    for part, (_, why) in zip(re.split(r"^rule \d+$", text, flags=re.MULTILINE)[1:], mistakes, strict=True):
         assert re.search(f"sched_ext: broken: (enqueue: )?{why}", part), part
         assert "(runtime error)" in part or "(scx_bpf_error)" in part
         assert sum(shares(part)) == pytest.approx(100, abs=0.1) and re.search("^disabled$", part, re.MULTILINE)
