@@ -9,7 +9,7 @@ Each row of tests/mutants/*.toml is one wrong change of the source (fairground/b
     run = unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD [kernel]
           | judge JUDGE SIMULATION | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
           | debug COMMAND                (in a kernel of DEBUG=1, on one CPU)
-          | pytest FILE                  (for bugs of the tools)
+          | pytest FILE [OPTIONS]        (for bugs of the tools, and of what only tests of tests/e2e notice)
 
 The source is copied to BUILD/mutants/base, the first time together with its objects, and built there. Without a bug it
 must pass everything that the mutants run. Each mutant then gets a copy of that tree with its change, and make compiles
@@ -43,8 +43,8 @@ from fairground.base.settings import UsageError, make_settings
 ROWS = pathlib.Path("tests/mutants")
 KEYS = {"breaks": str, "noticed-by": str, "run": str}
 INVARIANTS = pathlib.Path("sched/observe/invariant.def")
-SOURCES = ["Makefile", "VERSION", "linker.ld", "pyproject.toml", "mk", "arch", "kernel", "labs", "lib", "sched", "sim",
-           "tests", "tools", "user"]
+SOURCES = ["Makefile", "VERSION", "linker.ld", "pyproject.toml", "mk", "arch", "examples", "kernel", "labs", "lib",
+           "sched", "sim", "tests", "tools", "user"]
 BUILT = pathlib.Path("build")  # in the copied trees
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutants"
 MAKE = os.environ.get("MAKE", "make")
@@ -275,6 +275,8 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
         build(tree, ["image"], "B=build-debug", "DEBUG=1")
         return boot_built(tree / "build-debug", smp="1", cmd=" ".join(words))
     if layer == "pytest":
+        if words[0].startswith("tests/e2e/"):
+            build(tree, ["image"])
         return call(["env", "PYTHONPATH=tools", "B=build", sys.executable, "-m", "pytest", "-q", "-x", "-p",
                      "no:cacheprovider", *words], tree)
     raise Problem(f"no layer is called {layer}")
