@@ -26,12 +26,13 @@ def spent(text):
 
 def test_a_hog_gets_its_runtime_whatever_else_runs(guest):
     """3 of 10 ms, between hogs of FIFO and CFS: from period to period the same, but for what was left of the budget
-    then and now: 3 ms, or less than nothing by a tick of 4 ms."""
+    then and now: 3 ms, or less than nothing by a tick of 4 ms. Two programs start in between, perhaps in one more
+    period: 3 ms."""
     text = guest(f"""chrt -f 50 {SPIN} & chrt -d -T 3000000 -P 10000000 0 {SPIN} & t=$!; {SPIN} &
         chrt -f -p 99 $$; sleep 0.1; cat /proc/$t/sched; sleep 2; cat /proc/$t/sched; kill %1 %2 %3""",
                  cpus=1, icount=True, append="watchdog=0")
     before, after = spent(text)
-    assert abs(after - before - 600) <= 7, text
+    assert abs(after - before - 600) <= 10, text
     assert re.search(r"^policy *: *6\s", text, re.M) and re.search(r"^prio *: *-1\s", text, re.M)
     assert re.search(r"^dl\.runtime *: *-?\d+\s", text, re.M) and re.search(r"^dl\.deadline *: *\d+\s", text, re.M)
 

@@ -21,9 +21,12 @@ OVERLAY = """#pragma push_macro("MADV_HUGEPAGE")
 #undef MADV_HUGEPAGE
 #pragma pop_macro("MADV_HUGEPAGE")
 """
+# Musl has no such header, and glibc's needs glibc.
+BACKTRACE = "int backtrace(void **frames, int nr);\n"
 STANDARD = {"assert", "ctype", "errno", "limits", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint",
             "stdio", "stdlib", "string", "time"}
-POSIX = {"dlfcn", "fcntl", "getopt", "sys/mman", "sys/stat", "sys/time", "unistd"}  # of all these macOS has a copy
+# Of all these macOS has a copy.
+POSIX = {"dlfcn", "execinfo", "fcntl", "getopt", "sys/mman", "sys/stat", "sys/time", "unistd"}
 JSON = {"jsmn"}
 
 
@@ -48,6 +51,7 @@ def test_clang_compiles_it_for_macos(tmp_path):
         pytest.skip("clang or musl is not here: sh tools/setup.sh --test")
     (tmp_path / "sys").mkdir()
     (tmp_path / "sys/mman.h").write_text(OVERLAY)
+    (tmp_path / "execinfo.h").write_text(BACKTRACE)
     target = ["--target=arm64-apple-macos12", "-nostdlibinc", "-isystem", str(tmp_path), "-isystem", MUSL, "-idirafter",
               "/usr/include", "-fsyntax-only"]
 

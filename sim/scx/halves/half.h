@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * For user halves. `make scx` includes the half of a known program (sim/scx/halves/NAME.c) behind
- * the program itself, so a half sees what is static there. Its function user_half() stands in for
- * the program's Rust or C main(), with the options at their defaults.
+ * For user halves. `make scx` includes the half of a known program, the file here that has its
+ * name, behind the program itself, so a half sees what is static there. Its function user_half()
+ * stands in for the program's Rust or C main(), with the options at their defaults.
  */
 #pragma once
 

@@ -10,8 +10,8 @@
  *	5	how it is changed
  *	6-7	a number for that
  *
- * An entry of the sort CHANGE changes one more argument of the entry behind it. The host's mutator,
- * tools/fairground/fuzz/mutator.py, knows this form.
+ * An entry of the sort CHANGE changes one more argument of the entry behind it. The host's mutator
+ * (`make fuzz`) knows this form.
  */
 #pragma once
 
