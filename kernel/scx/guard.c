@@ -101,8 +101,8 @@ static __noreturn void stop(struct frame *f, const char *why, u64 ip)
 }
 
 /* The compiler has each block of the program's code call this (-fsanitize-coverage=trace-pc). */
-void __sanitizer_cov_trace_pc(void);
-void __sanitizer_cov_trace_pc(void)
+void scx_count_block(void);
+void scx_count_block(void)
 {
 	struct frame *f = frame_here();
 	u64 ip = (u64)__builtin_return_address(0);

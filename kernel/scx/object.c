@@ -56,8 +56,11 @@ enum { IN_WRITABLE = 1, IN_MEMORY = 2, IN_TEXT = 4 };
 enum { UNDEFINED = 0, ABSOLUTE = 0xfff1 };
 enum { RELOC_64 = 1, RELOC_PC32 = 2, RELOC_PLT32 = 4, RELOC_PC64 = 24 };
 
-/* The functions that programs may call: those of functions.h, and the count of blocks. */
-void __sanitizer_cov_trace_pc(void);
+/*
+ * The functions that programs may call: those of functions.h, and the count of blocks, which the
+ * compiler calls by a name that the kernel has a function of its own for (base/cover.c).
+ */
+void scx_count_block(void);
 static const struct export
 {
 	const char *name;
@@ -66,8 +69,8 @@ static const struct export
 exports[] = {
 #define EXPORT(f) { #f, (void *)f },
 #include "scx_exports.inc"
-	EXPORT(__sanitizer_cov_trace_pc)
 #undef EXPORT
+	{ "__sanitizer_cov_trace_pc", (void *)scx_count_block },
 };
 
 static void *find_export(const char *name)
