@@ -148,7 +148,7 @@ static const char *check_section(const struct scx_object *o, const struct sectio
 	return NULL;
 }
 
-/* The one section of @type, or NULL if there is none or another. */
+/* The section of @type, or NULL unless exactly one section has that type. */
 static const struct section *only_section(const struct scx_object *o, u32 type)
 {
 	const struct section *found = NULL;

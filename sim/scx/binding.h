@@ -25,7 +25,7 @@ struct scx_frame {
 	struct rq rq;		    /* for scx_bpf_cpu_rq() */
 };
 
-/* The one program. */
+/* The program that is loaded; at most one is. */
 struct scx {
 	const struct scx_program *program;
 	struct task_struct **task; /* by PID; NULL: not of the program */

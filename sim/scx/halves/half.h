@@ -25,6 +25,11 @@ static void user_half(enum half_phase phase);
 	for (s32 sibling = half_sibling(cpu, -1); sibling >= 0;                                    \
 	     sibling = half_sibling(cpu, sibling))
 
+/* Tell a program that has enable_sibling_cpu() with which threads @cpu shares its core. */
+#define HALF_ENABLE_SIBLINGS(cpu)                                                                  \
+	half_for_each_sibling(sibling, cpu) enable_sibling_cpu(                                    \
+		&(struct domain_arg){ .cpu_id = (cpu), .sibling_cpu_id = sibling })
+
 /* The capacities of all CPUs, and the CPUs by falling capacity. */
 #define HALF_SET_CAPACITIES(array) half_for_each_cpu(cpu) HALF_SET((array)[cpu], half_capacity(cpu))
 #define HALF_SET_PREFERRED(array)                                                                  \

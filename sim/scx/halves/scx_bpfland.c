@@ -19,8 +19,7 @@ static void user_half(enum half_phase phase)
 		half_for_each_cpu(cpu)
 		{
 			enable_primary_cpu(&(struct cpu_arg){ cpu });
-			half_for_each_sibling(sibling, cpu) enable_sibling_cpu(
-				&(struct domain_arg){ .cpu_id = cpu, .sibling_cpu_id = sibling });
+			HALF_ENABLE_SIBLINGS(cpu);
 		}
 	}
 }

@@ -18,7 +18,6 @@ static void user_half(enum half_phase phase)
 		HALF_SET_CAPACITIES(cpu_capacity);
 		HALF_SET_PREFERRED(preferred_cpus);
 	} else if (phase == HALF_LOADED && half_has_smt()) {
-		half_for_each_cpu(cpu) half_for_each_sibling(sibling, cpu) enable_sibling_cpu(
-			&(struct domain_arg){ .cpu_id = cpu, .sibling_cpu_id = sibling });
+		half_for_each_cpu(cpu) HALF_ENABLE_SIBLINGS(cpu);
 	}
 }

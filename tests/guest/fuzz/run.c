@@ -300,17 +300,24 @@ void serve_link(void)
 	}
 }
 
-int replay(const char *name, int times)
+void load_script(struct script *p, const char *name)
 {
 	uint8_t bytes[MOST_BYTES];
-	int fd = open(name, O_RDONLY), i, verdict = FINE;
+	int fd = open(name, O_RDONLY);
 	ssize_t length = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
 
 	if (length < 0)
 		die(name);
 	close(fd);
+	read_script(p, bytes, (size_t)length);
+}
+
+int replay(const char *name, int times)
+{
+	int i, verdict = FINE;
+
+	load_script(&script, name);
 	prepare();
-	read_script(&script, bytes, (size_t)length);
 	for (i = 0; i < times && !verdict; i++)
 		verdict = run_script(false);
 	printf("%s: %s\n", name, verdicts[verdict]);

@@ -53,6 +53,8 @@ struct script {
 };
 
 void read_script(struct script *p, const uint8_t *bytes, size_t length);
+/* Reads the script in the file @name; if that cannot be read, the program ends with a sentence. */
+void load_script(struct script *p, const char *name);
 /* Fills @bytes, of MOST_BYTES, with a script. Returns its length. */
 size_t draw_script(struct random *r, uint8_t *bytes);
 

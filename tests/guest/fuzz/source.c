@@ -4,12 +4,10 @@
  * with the changed arguments written out, and is built with the table of calls.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
 #include "fuzz/script.h"
-#include "lib/args.h"
 
 static struct actor actor;
 
@@ -157,15 +155,9 @@ static void print_prepared(const struct script *s)
 void print_source(const char *name)
 {
 	static struct script script;
-	uint8_t bytes[MOST_BYTES];
-	int fd = open(name, O_RDONLY);
-	ssize_t length = fd < 0 ? -1 : read(fd, bytes, sizeof(bytes));
 
-	if (length < 0)
-		die(name);
-	close(fd);
+	load_script(&script, name);
 	make_pages();
-	read_script(&script, bytes, (size_t)length);
 	printf("/* Build: musl-gcc -static -pthread -Iuser -Itests/guest THIS.c \\\n"
 	       " * $(ls tests/guest/calls/?*.c) tests/guest/fuzz/{calls,files,random}.c "
 	       "user/lib/{args,clock,sched}.c */\n#define _GNU_SOURCE\n#include "
