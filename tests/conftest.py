@@ -7,9 +7,9 @@ gets the tests of a file together, so that its fixtures are made once, and the l
 that run now take longer than SPLIT_S, they go by themselves. BUILD/test-times.json holds what each test cost.
 tests/costs.json says the same, roughly, for trees in which no test has run yet.
 
-A test marked "nightly" runs in `make test-all` only. One marked "sampled" has a budget of CPU time each day: the commit
-draws as many of its parameters as fit in, by their costs in tests/costs.json; the others are nightly. The mark says
-what nothing else would notice.
+A test marked "nightly" runs in `make test-all` only. One marked "sampled" has a budget of CPU time each day: the
+number of commits draws as many of its parameters as fit in, by their costs in tests/costs.json; the others are
+nightly. The mark says what nothing else would notice.
 """
 
 import functools
@@ -24,8 +24,6 @@ import zlib
 
 import pytest
 
-from fairground.machine.machine import commit
-
 # A make that a test starts is no part of the one that started the tests.
 for of_make in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(of_make, None)
@@ -39,6 +37,7 @@ SHORT_S = 1     # a test that tests/costs.json does not name by itself
 UNKNOWN_S = 30  # a file without known costs goes early
 PROGRESS_S = 10
 FIFTHS = 5
+STANDARD_SEED = 1
 
 RESULT = re.compile(r"^(?:\[ *[\d.]+\] )?(not )?ok \d+ ?-? ?(.*?)( # SKIP.*)?$", re.MULTILINE)
 REASON = re.compile(r"# (\S+: check failed: .*)\n(?:.*\n){,3}?.*\bnot ok \d+ ?-? ?(.*)$", re.MULTILINE)
@@ -104,7 +103,7 @@ def pytest_configure(config):
     config.addinivalue_line("markers", "exact: under icount an instruction takes 1 ns, not 8")
     config.addinivalue_line("markers", "coarse: under icount an instruction takes 32 ns, not 8")
     config.addinivalue_line("markers", "sampled(s, what): of its parameters, as many as @s CPU seconds suffice for run "
-                            "every day, drawn by the commit")
+                            "every day, drawn by the number of commits")
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Accounts(config), "accounts")
 
@@ -122,10 +121,12 @@ def known_costs():
     return {**usual_costs(), **{name: row["cpu_s"] for name, row in rows.items()}}
 
 
-def commit_seed():
-    """The commit as a number; the time if the tree was changed or is no clone."""
-    name = commit().rpartition("-g")[2]
-    return int(name[:7], 16) if re.fullmatch(r"[0-9a-f]{7,12}", name) else int(time.time())
+def drawn_seed():
+    """The seed of all random tests: $SEED, or one that each commit has, so that a failure is the change's own.
+
+    Fresh seeds are for the night (.github/workflows/ci.yml): what they find is mended by a commit of its own.
+    """
+    return int(os.environ.get("SEED") or STANDARD_SEED)
 
 
 def file_of(nodeid):

@@ -9,7 +9,7 @@ import pytest
 
 import kernel_tests
 from fairground.base.settings import SCHEDULERS
-from tests.conftest import BUILD, ROOT, commit_seed
+from tests.conftest import BUILD, ROOT, drawn_seed
 from tests.unit.test_unit import ENVIRONMENT
 
 DAILY_OPS, NIGHTLY_OPS = "100000", "2000000"  # 2 and 30 seconds of CPU time
@@ -56,21 +56,21 @@ def test_object_of_the_kernel_under_every_schedule(name):
 
 
 @pytest.mark.parametrize("sched", SCHEDULERS)
-def test_operations_that_nobody_has_tried_before(sched):
-    """Each commit has its own, and a second run of the commit repeats them."""
-    explore("--sched", sched, "--seed", str(commit_seed()), "--ops", DAILY_OPS)
+def test_random_operations(sched):
+    """The same at each commit, so that a failure is the commit's; `make test SEED=N` tries others."""
+    explore("--sched", sched, "--seed", str(drawn_seed()), "--ops", DAILY_OPS)
 
 
-@pytest.mark.nightly("what takes more operations of a fresh seed to come about")
+@pytest.mark.nightly("what takes more operations to come about")
 @pytest.mark.parametrize("sched", SCHEDULERS)
-def test_many_operations_that_nobody_has_tried_before(sched):
-    explore("--sched", sched, "--seed", str(commit_seed() + 1), "--ops", NIGHTLY_OPS)
+def test_many_random_operations(sched):
+    explore("--sched", sched, "--seed", str(drawn_seed() + 1), "--ops", NIGHTLY_OPS)
 
 
 @pytest.mark.parametrize("sched", ["cfs", "eevdf"])
 def test_operations_while_random_schedulers_come_and_go(sched):
     """The class ext: a scheduler that inserts, keeps, walks, kicks and errs at random is loaded and thrown out."""
-    explore("--sched", sched, "--seed", str(commit_seed() + 2), "--ops", DAILY_OPS, "--ext")
+    explore("--sched", sched, "--seed", str(drawn_seed() + 2), "--ops", DAILY_OPS, "--ext")
 
 
 @pytest.mark.sampled(7, "a short sequence that breaks one policy")

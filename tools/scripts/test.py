@@ -4,7 +4,7 @@
 
     static   rules of the source, types of the Python, other levels of optimisation
     unit     hosted tests of sched/ and lib/, with sanitizers (cmocka); golden numbers against their model
-    prop     random operations on the scheduler, some from a seed of the commit's own, and every short sequence of them
+    prop     random operations on the scheduler, from a seed, and every short sequence of them
     sim      the simulator: its reports, the files it reads and writes, its errors; the page for browsers
     kernel   selftests inside the kernel at 1, 2, 4 and 8 CPUs; at 4 under each other scheduler
     e2e      the machine from outside
