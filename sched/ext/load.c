@@ -338,8 +338,10 @@ const struct ext_exit *sched_ext_unload(struct sched *s)
 	struct ext_call call = { .x = x, .kind = EXT_OUTSIDE };
 	u32 cpu;
 
-	s->class_copy[CLASS_idle] = *s->class_own[CLASS_idle];
-	s->class_copy[CLASS_ext] = *s->class_own[CLASS_ext];
+	s->class_copy[CLASS_idle].set_next = s->class_own[CLASS_idle]->set_next;
+	s->class_copy[CLASS_idle].put_prev = s->class_own[CLASS_idle]->put_prev;
+	s->class_copy[CLASS_ext].next_timer = s->class_own[CLASS_ext]->next_timer;
+	s->class_copy[CLASS_ext].notice = s->class_own[CLASS_ext]->notice;
 	for_each_cpu(cpu, &s->possible) {
 		struct rq *rq = cpu_rq(s, cpu);
 

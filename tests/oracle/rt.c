@@ -175,8 +175,6 @@ static void judge_quit(struct rq *rq, struct task *t, bool runnable)
 	for (u32 i = 0; i < court->nr_slices; i++)
 		if (court->slice[i].t == t)
 			court->slice[i] = court->slice[--court->nr_slices];
-	/* A class that no oracle follows (ext) may give it back. */
-	court->parted.t = NULL;
 	own_rt(rq)->params.quit(rq, t, runnable);
 }
 

@@ -54,6 +54,7 @@ void judge_urgent(struct sched *s)
 	judge_fair(&s->class_copy[CLASS_fair]);
 	s->class_copy[CLASS_fair].params.fork = judge_fork;
 	s->class_copy[CLASS_fair].smp.select_cpu = judge_energy;
+	judge_ext(&s->class_copy[CLASS_ext]);
 	judge_rt(&s->class_copy[CLASS_rt]);
 	judge_dl(&s->class_copy[CLASS_dl]);
 }
