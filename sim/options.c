@@ -47,6 +47,7 @@ enum {
 	OPT_NARROW,
 	OPT_BENCH,
 	OPT_HELP,
+	OPT_CACHES,
 	OPT_COST, /* and the numbers that follow */
 };
 
@@ -83,6 +84,7 @@ static const struct option plain_options[] = {
 	{ "clock", required_argument, NULL, OPT_CLOCK },
 	{ "late-ticks", required_argument, NULL, OPT_LATE_TICKS },
 	{ "jumps", required_argument, NULL, OPT_JUMPS },
+	{ "caches", required_argument, NULL, OPT_CACHES },
 	{ "dumps", required_argument, NULL, OPT_DUMPS },
 	{ "plugin", required_argument, NULL, OPT_PLUGIN },
 	{ "scx", required_argument, NULL, OPT_SCX },
@@ -164,7 +166,7 @@ static void print_help(void)
 	       "A workload is an rt-app file (NAME.json) or a built-in one, NAME:key=value,...\n");
 	library_help();
 	printf("Keys of all: nice= policy=normal|batch|idle|fifo|rr prio= slice=3ms cpus=0-2+5 "
-	       "group=a/b;\ntimes may be ranges: run=1ms-5ms.\n\n"
+	       "group=a/b footprint=KIB;\ntimes may be ranges: run=1ms-5ms.\n\n"
 	       "machine:\n"
 	       "  --cpus N            1 to %u CPUs that share a cache (default 1)\n"
 	       "  --topology T        PACKAGESxLLCSxCORESxTHREADS (the last ones: 4x2 is 4 cores "
@@ -177,6 +179,7 @@ static void print_help(void)
 	       "  --clock N           clocks begin at N ns, and pass 2^64 to 0 (default 1 s)\n"
 	       "  --late-ticks T      now and then a CPU has no tick for less than T\n"
 	       "  --jumps T/EVERY     again and again all clocks jump ahead by T\n"
+	       "  --caches xeon5500[,KEY=N...]  tasks wait for their data (docs/simulator.md)\n"
 	       "  --dumps EVERY       again and again somebody reads all of its state\n"
 	       "  --preempt MODEL     full or lazy: how soon another CPU notices a fair wakeup\n"
 	       "scheduler:\n"
@@ -328,6 +331,10 @@ static void take_run_option(struct options *o, int option, const char *text)
 		break;
 	case OPT_SWAP:
 		take_swap(o, text);
+		break;
+	case OPT_CACHES:
+		o->caches = caches_read(text);
+		o->caches_text = text;
 		break;
 	case OPT_TIME:
 		o->duration = time_of("time", text, 1);

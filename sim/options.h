@@ -22,6 +22,8 @@ struct options {
 	struct sim_disturbance disturbance;
 	bool lazy; /* preemption model: lazy, else full */
 	struct sim_costs costs;
+	struct sim_caches caches;
+	const char *caches_text; /* NULL: none are modelled */
 	/* "name=value" for tunables, and lines for the features file, in the order given. */
 	const char *set[MAX_SETTINGS], *features[MAX_SETTINGS];
 	u32 nr_set, nr_features;

@@ -116,6 +116,7 @@ struct sim *setup_sim(const struct options *o, const struct machine_desc *machin
 		.disturbance = o->disturbance,
 		.lazy = o->lazy,
 		.costs = o->costs,
+		.caches = o->caches,
 		.check = o->check,
 		.hang_ms = o->hang_ms,
 		.next = workload_next,

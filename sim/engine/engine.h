@@ -21,6 +21,12 @@ static inline void sim_pay(struct sim_cpu *c, u64 ns)
 
 #define FULL_SPEED 1024u
 
+/* The work of @c until its task's is done. */
+static inline u64 work_left(const struct sim_cpu *c)
+{
+	return unlikely(c->cold_ns) ? caches_left(c) : c->curr->left_ns;
+}
+
 /* The speed of @c changes, wherever its task stands. */
 void sim_set_speed(struct sim *sim, struct sim_cpu *c, u32 speed);
 

@@ -82,7 +82,9 @@ static void catch_up(struct sim *sim, struct sim_cpu *c)
 
 	c->since = sim->now;
 	c->debt_ns -= paid;
-	if (c->curr->left_ns != SIM_FOREVER)
+	if (unlikely(c->cold_ns))
+		caches_work(sim, c, work_in(c, elapsed - paid));
+	else if (c->curr->left_ns != SIM_FOREVER)
 		c->curr->left_ns -= min(work_in(c, elapsed - paid), c->curr->left_ns);
 }
 
@@ -125,6 +127,8 @@ static void switch_cpu(struct sim *sim, struct sim_cpu *c, bool preempt)
 		}
 		c->curr = next;
 		c->rest = 0;
+		if (unlikely(sim->caches))
+			caches_switch(sim, c, prev, next);
 		if (is_idle(c))
 			c->idle_since = sim->now;
 		else
@@ -172,8 +176,7 @@ static void set_done(struct sim *sim, struct sim_cpu *c)
 	if (c->kicked)
 		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns);
 	else if (c->curr->left_ns != SIM_FOREVER)
-		queue_set(&sim->queue, &c->done,
-			  sim->now + c->debt_ns + time_for(c, c->curr->left_ns));
+		queue_set(&sim->queue, &c->done, sim->now + c->debt_ns + time_for(c, work_left(c)));
 	else
 		queue_cancel(&sim->queue, &c->done);
 }
@@ -184,7 +187,8 @@ void sim_set_speed(struct sim *sim, struct sim_cpu *c, u32 speed)
 	if (!speed)
 		return;
 	catch_up(sim, c);
-	c->speed = speed;
+	c->own_speed = speed;
+	c->speed = sim->caches ? caches_speed(sim, c) : speed;
 	set_done(sim, c);
 }
 

@@ -101,6 +101,7 @@ void sim_task_free(struct sim *sim, struct sim_task *t)
 	queue_cancel(&sim->queue, &t->wakeup);
 	list_del(&t->cursor.waiting);
 	list_del(&t->link);
+	caches_forget(sim, t);
 	/* The threads of a process still refer to its first task. */
 	if (!t->task.family.ended || !t->task.family.nr_threads)
 		list_add_head(&sim->free, &t->link);
@@ -181,9 +182,11 @@ static void init_cpu(struct sim *sim, unsigned cpu)
 {
 	struct sim_cpu *c = &sim->cpus[cpu];
 
-	*c = (struct sim_cpu){
-		.id = cpu, .speed = c->speed, .since = sim->now, .idle_since = sim->now
-	};
+	*c = (struct sim_cpu){ .id = cpu,
+			       .own_speed = c->own_speed,
+			       .speed = c->speed,
+			       .since = sim->now,
+			       .idle_since = sim->now };
 	c->done.kind = EVENT_DONE;
 	c->timer.kind = EVENT_TIMER;
 	c->kick.kind = EVENT_KICK;
@@ -203,7 +206,7 @@ static bool init_speeds(struct sim *sim)
 	const struct sim_config *c = &sim->config;
 
 	for (unsigned cpu = 0; cpu < c->nr_cpus; cpu++)
-		sim->cpus[cpu].speed = FULL_SPEED;
+		sim->cpus[cpu].own_speed = sim->cpus[cpu].speed = FULL_SPEED;
 	if (!c->opp)
 		return true;
 	sim->freq = allocate_lines(sched_freq_size(c->nr_cpus));
@@ -267,6 +270,10 @@ struct sim *sim_new(const struct sim_config *config)
 	vary_machine(sim);
 	for (unsigned cpu = 0; cpu < config->nr_cpus; cpu++)
 		init_cpu(sim, cpu);
+	if (!caches_init(sim)) {
+		sim_free(sim);
+		return NULL;
+	}
 	sim->config.topology = NULL;
 	sim->config.opp = NULL;
 	return sim;
@@ -305,6 +312,7 @@ void sim_free(struct sim *sim)
 		free(block);
 	}
 	queue_free(&sim->queue);
+	caches_free(sim);
 	for (u32 i = 1; i < sim->nr_groups; i++)
 		free(sim->groups[i].tg);
 	free(sim->groups);

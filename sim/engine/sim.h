@@ -10,12 +10,14 @@
  * The model says when things happen and what they cost (struct sim_costs). A cost is time in which
  * the CPU that pays neither works nor switches. A CPU has the speed that the scheduler chose for it
  * (host_set_speed), 1 on a machine without frequencies: work left is in ns of the fastest CPU, time
- * and costs are not. Caches and contention for locks are not modelled. See docs/simulator.md.
+ * and costs are not. Caches are modelled on request (cache.h), contention for locks is not. See
+ * docs/simulator.md.
  */
 #pragma once
 
 #include "lib/prng.h"
 #include "lib/rbtree.h"
+#include "sim/engine/cache.h"
 #include "sim/engine/queue.h"
 #include "sched/observe/event.h"
 #include "sched/sched.h"
@@ -70,6 +72,7 @@ struct sim_config {
 	struct sim_disturbance disturbance;
 	bool lazy; /* preemption model: kicks that are not urgent come without an interrupt */
 	struct sim_costs costs;
+	struct sim_caches caches;
 	bool check;		     /* call sched_check() after every event */
 	u32 hang_ms;		     /* CPU time in which something must happen; 0: 10 s */
 	const struct opp_table *opp; /* used only during sim_new(); NULL: CPUs have one speed */
@@ -139,8 +142,10 @@ struct sim_task {
 	u8 weight;	/* the fields from here to server: fluid.c */
 	bool working, interrupted;
 	u32 server;
-	u32 row;   /* of the report */
-	u32 group; /* number of its group */
+	u32 row;	       /* of the report */
+	u32 group;	       /* number of its group */
+	u32 footprint_kib;     /* 0: the usual one */
+	struct cached *cached; /* where its data are; NULL: nowhere yet (cache.c) */
 	/* in the list of all tasks or of free ones; in neither if it ended before its threads */
 	struct list link;
 	u64 running_since;
@@ -156,11 +161,13 @@ struct sim_cpu {
 	u32 id;
 	bool kicked; /* a switch is due */
 	bool offline;
-	u32 speed; /* in 1024ths of the fastest CPU's */
-	u32 rest;  /* 1024ths of a ns of work that curr did beyond what left_ns says */
+	/* in 1024ths of the fastest CPU's: what the scheduler chose, and beside busy siblings */
+	u32 own_speed, speed;
+	u32 rest; /* 1024ths of a ns of work that curr did beyond what left_ns says */
 	struct sim_task *curr;
 	u64 since;   /* curr's work and the debt are accounted up to this time */
 	u64 debt_ns; /* overhead that the CPU still has to work off */
+	u64 cold_ns; /* until its task's data are in the caches (cache.c) */
 	struct event done, timer, kick;
 	u64 skew_ns; /* its clock is ahead of sim->now by this, modulo 2^64 */
 	u64 tick_at; /* it has no tick before */
@@ -203,6 +210,7 @@ struct sim_counts {
 	u64 events;	/* taken from the queue */
 	u64 operations; /* calls of the scheduler; the counts below are parts of it */
 	u64 switches, wakeups, ticks, kicks, timers, starts, exits, yields;
+	u64 cold_ns; /* tasks waited for their data, all in all */
 	/* locks taken; how many after waiting; total wait */
 	u64 shard_locks, shard_waits, shard_wait_ns;
 };
@@ -218,6 +226,7 @@ struct sim {
 	bool in_interrupt; /* its timer or tick calls the scheduler, not the task that runs there */
 	struct event_queue queue;
 	struct sim_cpu *cpus;
+	struct caches *caches;	   /* NULL: not modelled */
 	struct event tick;	   /* one event for the ticks of all busy CPUs */
 	struct event control;	   /* the next pass of fdl's controller, if there are groups */
 	struct event jump, dump;   /* of all clocks; of the scheduler's state */

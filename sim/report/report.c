@@ -50,6 +50,8 @@ void report_header(const struct report *r)
 		(unsigned long long)c->mem_ns_per_kib);
 	if (r->machine->opp)
 		fprintf(r->out, "operating points: %s\n", r->machine->opp_name);
+	if (r->options->caches_text)
+		fprintf(r->out, "caches: %s\n", r->options->caches_text);
 	fprintf(r->out, "command: %s\n", r->options->command);
 }
 
@@ -328,6 +330,18 @@ static void print_shard_locks(const struct report *r, const struct sim_counts *c
 		ms_text(buf, sizeof(buf), (s64)count->shard_wait_ns));
 }
 
+static void print_caches(const struct report *r, const struct result *result)
+{
+	char waited[64], part[32];
+
+	if (!r->options->caches_text)
+		return;
+	fprintf(r->out,
+		"caches: tasks waited %s CPU ms for their data, %s %% of the machine's time\n",
+		ms_text(waited, sizeof(waited), (s64)result->count.cold_ns),
+		share_text(part, sizeof(part), share(r, result->count.cold_ns)));
+}
+
 static void print_machine(const struct report *r)
 {
 	char buf[64];
@@ -355,6 +369,7 @@ static void print_machine(const struct report *r)
 		fprintf(r->out, "of these within a cache %s\n",
 			ms_text(buf, sizeof(buf), (s64)result->waste_llc_ns));
 		print_shard_locks(r, &result->count);
+		print_caches(r, result);
 	}
 }
 
@@ -474,6 +489,8 @@ static void json_result(const struct report *r, const struct result *result)
 	json_number(r->out, "shard_locks", result->count.shard_locks, ", ");
 	json_number(r->out, "shard_waits", result->count.shard_waits, ", ");
 	json_number(r->out, "shard_wait_ns", result->count.shard_wait_ns, ", ");
+	if (r->options->caches_text)
+		json_number(r->out, "cold_ns", result->count.cold_ns, ", ");
 	json_number(r->out, "idle_ns", result->idle_ns, ", ");
 	json_number(r->out, "overhead_ns", result->overhead_ns, ", ");
 	json_number(r->out, "waste_ns", result->waste_ns, ", ");
@@ -519,7 +536,13 @@ void report_json(const struct report *r)
 	json_number(r->out, "ipi", c->ipi_ns, ", ");
 	json_number(r->out, "migration", c->migration_ns, ", ");
 	json_number(r->out, "cold", c->cold_ns, ", ");
-	json_number(r->out, "mem_per_kib", c->mem_ns_per_kib, "},\n  \"results\": [\n");
+	json_number(r->out, "mem_per_kib", c->mem_ns_per_kib, "},\n");
+	if (r->options->caches_text) {
+		fprintf(r->out, "  \"caches\": ");
+		json_string(r->out, r->options->caches_text);
+		fprintf(r->out, ",\n");
+	}
+	fprintf(r->out, "  \"results\": [\n");
 	for (u32 i = 0; i < r->nr_results; i++) {
 		json_result(r, &r->results[i]);
 		fprintf(r->out, i + 1 < r->nr_results ? ",\n" : "\n");

@@ -174,6 +174,7 @@ static void take_attributes(struct workload *w, struct params *p, struct program
 		attr->clamps |= BIT(i);
 		attr->util[i] = param_number(p, key, 0, OPP_CAPACITY, 0);
 	}
+	attr->footprint_kib = (u32)param_number(p, "footprint", 0, 1 << 24, 0);
 	attr->set_affinity = cpus;
 	if (cpus && !cpulist_read(cpus, strlen(cpus), '+', p->nr_cpus, &attr->allowed))
 		usage_error("workload %s: cpus=%s is not a list of CPUs below %u, as 0-2+5",

@@ -79,8 +79,8 @@ static bool same_kind(const struct program *a, const struct program *b)
 	       x->slice_ns == y->slice_ns && x->runtime_ns == y->runtime_ns &&
 	       x->deadline_ns == y->deadline_ns && x->period_ns == y->period_ns &&
 	       x->clamps == y->clamps && !memcmp(x->util, y->util, sizeof(x->util)) &&
-	       x->group == y->group && x->set_affinity == y->set_affinity &&
-	       cpumask_equal(&x->allowed, &y->allowed);
+	       x->group == y->group && x->footprint_kib == y->footprint_kib &&
+	       x->set_affinity == y->set_affinity && cpumask_equal(&x->allowed, &y->allowed);
 }
 
 void workload_finish(struct workload *w)
@@ -162,6 +162,7 @@ static bool start_task(struct sim *sim, struct workload *w, struct sim_task *par
 	if (!t)
 		return false;
 	t->row = p->row;
+	t->footprint_kib = p->attr.footprint_kib;
 	t->cursor.program = p;
 	t->cursor.origin = sim->now;
 	prng_seed(&t->cursor.rng, sim->config.seed + (u64)t->task.pid);

@@ -53,6 +53,7 @@ struct attributes {
 	u64 slice_ns;				/* 0: the policy's usual one */
 	u64 runtime_ns, deadline_ns, period_ns; /* SCHED_DEADLINE */
 	u32 clamps, util[NR_SCHED_CLAMPS];	/* as in struct sched_attr_req */
+	u32 footprint_kib;			/* 0: the usual one; see sim/engine/cache.h */
 	u32 group;				/* number */
 	struct cpumask allowed;
 };

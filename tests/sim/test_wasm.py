@@ -21,7 +21,8 @@ PARTS = 5
 POLICIES = ("cfs", "bore-cfs", "eevdf", "bore", "fdl")
 MACHINES = ("--cpus 1", "--cpus 3", "--topology 2x2x2", "--topology nodes=2,llcs=2,cores=4+2,threads=2 --hz 1000",
             "--cpus 2 --hz 100 --skew 300us --clock 18446744072709551615", "--cpus 4 --preempt lazy --cost-switch 2000 "
-            "--cost-wake 700 --cost-ipi 900 --cost-migration 5000")
+            "--cost-wake 700 --cost-ipi 900 --cost-migration 5000",
+            "--topology 1x2x2x2 --caches xeon5500,l2=100,footprint=90")
 WORKLOADS = ("hogs:n=3 hogs:n=2,nice=5", "bursts:n=5,run=100us-2ms,sleep=1ms-4ms hogs:n=2",
              "forks:n=2 hogs:n=2,nice=3", "requests:workers=3 yielders:n=2", "pipes:groups=2,pairs=2",
              "pingpong:n=2 hogs:n=2,policy=batch",

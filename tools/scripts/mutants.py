@@ -275,8 +275,9 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
         build(tree, ["image"], "B=build-debug", "DEBUG=1")
         return boot_built(tree / "build-debug", smp="1", cmd=" ".join(words))
     if layer == "pytest":
-        if words[0].startswith("tests/e2e/"):
-            build(tree, ["image"])
+        needs = {"tests/e2e": ["image"], "tests/sim": ["sim"]}.get(os.path.dirname(words[0]))
+        if needs:
+            build(tree, needs)
         return call(["env", "PYTHONPATH=tools", "B=build", sys.executable, "-m", "pytest", "-q", "-x", "-p",
                      "no:cacheprovider", *words], tree)
     raise Problem(f"no layer is called {layer}")
