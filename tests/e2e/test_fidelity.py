@@ -3,6 +3,7 @@
 first-difference between two policies of ours.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -23,6 +24,17 @@ def fairground(*words):
 @pytest.mark.parametrize("sched", ["cfs", "eevdf"])
 def test_switches_shares_and_latencies_are_linuxs(sched):
     assert ", 0 fail" in fairground("fidelity", "--fast", "--scheds", sched)
+
+
+@pytest.mark.nightly("metrics of a run on Linux that are those of another thing")
+def test_linux_is_a_side_of_a_comparison():
+    """Two hogs on two CPUs work all the time on both, and nobody else counts."""
+    told = json.loads(fairground("compare", "linux:6.12", "kernel:+eevdf", "shares", "--seeds", "1..2", "--time",
+                                 "500ms", "--json"))
+    for runs in told["samples"].values():
+        for side, figures in runs["Linux 6.12 and kernel"].items():
+            assert figures["shares"]["done_ms"] == pytest.approx(1000, rel=0.05), side
+            assert 0 < figures["shares"]["wait_p99_ms"] < 100 and figures["shares"]["migrations"] < 60, side
 
 
 @pytest.mark.parametrize("other, says", [("cfs", "no difference: "), ("eevdf", "then one differs")])

@@ -172,7 +172,8 @@ def cut_of(nr: int) -> int:
 
 
 def check_pairs(nr: int) -> None:
-    """Refuse more pairs than can be compared two by two."""
+    """Refuse more pairs than can be compared two by two, and a host that cannot, before anything runs."""
+    load("scipy.stats", "a comparison")
     if nr > MOST_PAIRS:
         raise UsageError(f"{nr} seeds: at most {MOST_PAIRS} are expected where runs are compared in pairs")
 

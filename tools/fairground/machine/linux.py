@@ -18,6 +18,7 @@ from ..base.expect import Missing, expect
 from ..base.settings import Settings
 
 KERNELS = {"cfs": "6.1", "eevdf": "6.12"}  # policy -> the release whose fair class it is
+RELEASES = (*KERNELS.values(), "7.2")
 # The console; no search for a better clock; what makes paths longer or tasks grouped only there is off.
 PARAMETERS = "console=ttyS0 quiet tsc=reliable mitigations=off noautogroup"
 MARK = "@ "

@@ -24,6 +24,7 @@ from ..base.progress import Progress
 from ..base.settings import Settings, UsageError, make_settings
 from ..base.tree import ROOT
 from ..machine import simulator
+from ..machine.linux import KERNELS
 from ..machine.machine import at_once, commit
 from ..machine.qemu import QemuError
 from ..pictures.style import texts_as_they_are
@@ -32,7 +33,7 @@ from . import recorded
 from .built import build_of, commit_named
 from .claims import KERNEL, SIMULATOR
 from .side import COMMIT, HOST, POLICY, Side, Workload, is_side, parts_of, workload_of
-from .sweep_kernel import measure
+from .sweep_kernel import measure, measure_on_linux
 
 COMMAND = Command("compare", machine=True, built="sim", examples=(
     ("cfs eevdf pipes --seeds 1..20 --time 50ms", "twenty short runs of each, in pairs"),
@@ -99,11 +100,14 @@ class Comparison:
     def runner(self, side: Side, workload: Workload) -> Callable[[int], dict[str, float]]:
         """A function that makes the run of a seed and returns its metrics."""
         build = self.build(side)
-        if side.host == KERNEL:
+        if side.host != SIMULATOR:
+            run: Callable[[Settings, str], dict[str, float]] = measure
+            if side.linux:
+                run = functools.partial(measure_on_linux, side.linux)
             for seed in self.seeds[:1]:  # what cannot be is said before anything runs
                 side.boot(workload, self.settings, seed), side.command(workload, seed, self.time)
-            return lambda seed: measure(make_settings(side.boot(workload, self.settings, seed), build=build),
-                                        side.command(workload, seed, self.time))
+            return lambda seed: run(make_settings(side.boot(workload, self.settings, seed), build=build),
+                                    side.command(workload, seed, self.time))
         if not workload.simulator:
             raise UsageError(f"{workload.name}: commands of the kernel's shell; kernel: in front of a side runs them")
 
@@ -146,7 +150,7 @@ def chosen_workloads(words: Sequence[str], sides: Sequence[Side]) -> list[Worklo
     """The workloads of @words: by name, files, or built-in ones. Without any: all with a name that all sides run."""
     known = known_workloads()
     if not words:
-        in_kernel = any(side.host == KERNEL for side in sides)
+        in_kernel = any(side.host != SIMULATOR for side in sides)
         return [each for each in known.values() if each.kernel or not in_kernel]
     return [known.get(word) or workload_of(word) for word in dict.fromkeys(words)]
 
@@ -164,7 +168,8 @@ def chosen_sides(words: Sequence[str]) -> tuple[list[Side], Sequence[str]]:
 
 def effective(side: Side, settings: Settings) -> dict[str, str]:
     """What @side sets, and what counts where it sets nothing of that."""
-    parts = {POLICY: settings.sched, HOST: SIMULATOR, **side.parts}
+    own = {release: policy for policy, release in KERNELS.items()}.get(side.linux or "")
+    parts = {POLICY: own or settings.sched, HOST: SIMULATOR, **side.parts}
     return {**parts, COMMIT: commit_named(parts[COMMIT])} if COMMIT in parts else parts
 
 

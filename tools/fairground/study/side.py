@@ -13,17 +13,20 @@ from ..base.names import nearest
 from ..base.option_values import shortened
 from ..base.settings import SCHEDULERS, Settings, UsageError
 from ..base.tree import ROOT
+from ..machine.linux import KERNELS, RELEASES
 from .claims import KERNEL, SIMULATOR
 from .grid import cpus_of, policy_words, recorded
 
 POLICY, HOST, COMMIT, TRACE = "policy", "host", "commit", "trace"
 TUNABLE, FEATURE = "tunable ", "feature "
 SCX = "scx:"
-HOST_WORDS = {"kernel:": KERNEL, "sim:": SIMULATOR}
+LINUX = "Linux "  # with its release: a host
+HOST_WORDS = {"kernel:": KERNEL, "sim:": SIMULATOR, **{f"linux:{release}": LINUX + release for release in RELEASES}}
 # Machines: options of schedsim. Those of KERNEL_TOO are boot parameters, too, or settings.
 KERNEL_TOO = ("cpus", "topology", "opp", "governor", "preempt", "isolcpus", "hz")
 COSTS = ("switch", "tick", "timer", "wake", "ipi", "migration", "cold", "shard", "mem")
 MACHINE = (*KERNEL_TOO, "skew", "clock", "late-ticks", "jumps", *(f"cost-{name}" for name in COSTS))
+TICK = "250"  # HZ of Debian's kernels
 USUAL_COSTS = {"cost-switch": "2us", "cost-tick": "1us", "cost-wake": "1us", "cost-migration": "5us"}
 JOINT = re.compile(r"\+(?=[A-Za-z./])")  # cores=4+2 is one part
 BUILT_IN = ("hogs", "bursts", "yielders", "periodic", "forks", "jobs", "requests", "messages", "pingpong", "pipes",
@@ -74,7 +77,7 @@ def not_a_part(word: str) -> str:
     """Why @word is neither a part of a side nor a workload, with what may have been meant."""
     name = word.partition("=")[0].partition(":")[0]
     if name == "linux":
-        return "Linux is compared by traces that were recorded there, NAME.dat (docs/measuring.md)"
+        return f"one of {', '.join(f'linux:{release}' for release in RELEASES)} is expected"
     meant = nearest(name, {*SCHEDULERS, *MACHINE, *BUILT_IN, *listed("tunable"), *listed("feature")})
     return "a policy, NAME=VALUE, a feature, a file, commit:REV or a host is expected" + (
         f"; is {meant} meant?" if meant else " (docs/measuring.md)")
@@ -152,6 +155,11 @@ class Side:
         return self.parts.get(HOST, SIMULATOR)
 
     @property
+    def linux(self) -> str | None:
+        """The release of Debian's Linux on which the runs are made, if they are."""
+        return self.host.removeprefix(LINUX) if self.host.startswith(LINUX) else None
+
+    @property
     def trace(self) -> str | None:
         return self.parts.get(TRACE)
 
@@ -184,12 +192,26 @@ class Side:
         if policy not in SCHEDULERS:
             raise UsageError(f"{self.text}: {policy} runs in the simulator only")
         machine = self.machine(workload, settings)
+        if self.linux:
+            return self.boot_linux(machine, settings, seed)
         for name in machine:
             if name not in KERNEL_TOO and name in self.parts:
                 raise UsageError(f"{self.text}: {name} is of the simulator only")
         append = [f"{name}={value}" for name, value in machine.items() if name in KERNEL_TOO and name != "hz"]
         return {**settings.given, "sched": policy, "hz": machine["hz"], "seed": str(seed), "icount": "1", "cmd": "",
                 "smp": str(cpus_of(machine["topology"])), "append": " ".join([settings.append, *append]).strip()}
+
+    def boot_linux(self, machine: Mapping[str, str], settings: Settings, seed: int) -> dict[str, str]:
+        """The settings of Linux's machine: CPUs that share a cache, the tick of Debian's kernels, our usual model of
+        preemption."""
+        if POLICY in self.parts or COMMIT in self.parts:
+            raise UsageError(f"{self.text}: Linux has its own policy, and no commit of ours")
+        given = {name: value for name, value in machine.items() if name not in ("topology", "hz", "preempt")}
+        cpus = cpus_of(machine["topology"])
+        if given or machine["topology"] != f"1x1x{cpus}x1" or machine["hz"] != TICK:
+            raise UsageError(f"{self.text}: of a machine Linux takes cpus=N and preempt=MODEL, at hz={TICK}")
+        return {**settings.given, "seed": str(seed), "cmd": "", "smp": str(cpus),
+                "append": f"preempt={machine.get('preempt', 'full')}"}
 
     def command(self, workload: Workload, seed: int, time: str) -> str:
         """The command for the kernel's shell. Only what the workload does is recorded, and the first failure ends

@@ -7,11 +7,12 @@ Counted are the threads that were started while the cell's command ran. So the s
 import os
 import tempfile
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ..base.settings import Settings, make_settings
 from ..machine.image import Event, event_values
+from ..machine.linux_trace import record_on_linux
 from ..trace.latency import Wait, latencies
 from ..trace.record import RecordError, run_recorded
 from ..trace.timeline import EVENTS, SWITCH
@@ -66,9 +67,19 @@ def run_machines(image: Mapping[str, bytes], texts: Mapping[str, str],
 
 def measure(settings: Settings, command: str) -> dict[str, float]:
     """The metrics of @command on the machine with @settings."""
+    return measured(lambda out, events: run_recorded(settings, command, out, ",".join(events)))
+
+
+def measure_on_linux(release: str, settings: Settings, command: str) -> dict[str, float]:
+    """The metrics of @command on Debian's kernel @release."""
+    return measured(lambda out, events: record_on_linux(settings, release, command, out, events))
+
+
+def measured(record: Callable[[str, Sequence[str]], object]) -> dict[str, float]:
+    """The metrics of what record(file, events) records."""
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         out = os.path.join(directory, "run.dat")
-        run_recorded(settings, command, out, ",".join(f"sched:{name}" for name in RECORDED))
+        record(out, [f"sched:{name}" for name in RECORDED])
         found = metrics(list(TraceFile(out).events(RECORDED)))
     if not found["done_ms"]:
         raise RecordError("the command started no process")
