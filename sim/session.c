@@ -54,12 +54,12 @@ static void put_averages(const struct sim *sim, const struct task *t)
 	const struct pelt *avg = &t->fair.avg;
 
 	if (t->pid)
-		put_event((struct session_event){
-			.time = sim_record_time(sim),
-			.kind = SESSION_AVERAGES,
-			.pid = t->pid,
-			.numbers = { (u32)avg->util_avg, (u32)avg->load_avg,
-				     (u32)avg->runnable_avg } });
+		put_event(
+			(struct session_event){ .time = sim_record_time(sim),
+						.kind = SESSION_AVERAGES,
+						.pid = t->pid,
+						.numbers = { (u32)avg->util_avg, (u32)avg->load_avg,
+							     (u32)avg->runnable_avg } });
 }
 
 static void note_event(struct sim_listener *listener, struct sim *sim,
@@ -93,6 +93,7 @@ static void note_runnable(struct sim_listener *listener, struct sim *sim, struct
 			  bool is_new)
 {
 	struct session_event name = { .kind = SESSION_NAME, .pid = t->task.pid };
+	u32 waker = sim->in_interrupt ? 0 : (u32)sim->cpus[sim->this_cpu].curr->task.pid;
 
 	(void)listener;
 	if (is_new) {
@@ -101,8 +102,9 @@ static void note_runnable(struct sim_listener *listener, struct sim *sim, struct
 	}
 	put_event((struct session_event){ .time = sim_record_time(sim),
 					  .kind = SESSION_RUNNABLE,
+					  .cpu = (u16)sim->this_cpu,
 					  .pid = t->task.pid,
-					  .numbers = { t->row } });
+					  .numbers = { t->row, waker } });
 }
 
 /* --- from the first to the last call ---------------------------------------------------------- */
@@ -219,8 +221,7 @@ void session_ideal(void)
 	for (u32 i = 0; i < w->nr_rows; i++) {
 		fprintf(stdout, "%s{\"name\": ", i ? ", " : "[");
 		json_string(stdout, workload_row(w, i)->name);
-		fprintf(stdout, ", \"ideal_ns\": %llu}",
-			(unsigned long long)w->row_ideal_ns[i]);
+		fprintf(stdout, ", \"ideal_ns\": %llu}", (unsigned long long)w->row_ideal_ns[i]);
 	}
 	fputs("]\n", stdout);
 	fflush(stdout);
@@ -300,7 +301,15 @@ int session_nice(int pid, int nice)
 
 #define SENTENCE(number, name, sentence) { #name, sentence },
 #define FAMILY(name, list)                                                                         \
-	{ name, (const struct sentence[]){ list(SENTENCE) { NULL, NULL } } }
+	{                                                                                          \
+		name, (const struct sentence[])                                                    \
+		{                                                                                  \
+			list(SENTENCE)                                                             \
+			{                                                                          \
+				NULL, NULL                                                         \
+			}                                                                          \
+		}                                                                                  \
+	}
 
 void session_rules(void)
 {
@@ -311,9 +320,9 @@ void session_rules(void)
 		const char *name;
 		const struct sentence *rules;
 	} families[] = {
-		FAMILY("fair", DECISION_RULES),	    FAMILY("aim", AIM_RULES),
-		FAMILY("select", CPU_RULES),	    FAMILY("balance", BALANCE_RULES),
-		FAMILY("class", CLASS_RULES),	    FAMILY("quota", QUOTA_RULES),
+		FAMILY("fair", DECISION_RULES), FAMILY("aim", AIM_RULES),
+		FAMILY("select", CPU_RULES),	FAMILY("balance", BALANCE_RULES),
+		FAMILY("class", CLASS_RULES),	FAMILY("quota", QUOTA_RULES),
 	};
 
 	for (u32 i = 0; i < ARRAY_SIZE(families); i++) {

@@ -20,7 +20,7 @@ enum session_state {
 
 enum session_event_kind {
 	SESSION_SWITCH,	  /* from @pid to numbers[1], 0: idle; numbers[0] is 0 if @pid can go on */
-	SESSION_RUNNABLE, /* @pid is; numbers[0] is its row, as in session_ideal() */
+	SESSION_RUNNABLE, /* @pid is; numbers: its row, as in session_ideal(), its waker, or 0 */
 	SESSION_NAME,	  /* @pid is called @name; without a time */
 	SESSION_AVERAGES, /* of @pid, at each charge and switch: util, load, runnable */
 };

@@ -10,6 +10,7 @@ import {BINARY, Event, Format, MOST, Reader, Recorded, bad, parseFormat, readBin
 const TRACE = '\x17\x08Dtracing', PERF = 'PERFILE2';
 const ENDS = ['\0', '\x01'], LONGS = [4, 8];   // the bytes of a trace that say how its machine stores numbers
 const COMMIT_SIZE = /field: *local_t commit;\s*offset:\d+;\s*size:([48]);/;
+const FLAGS_AT = 2, PID_AT = 4, IN_INTERRUPT = 0x18;   // of each event, and its flags of interrupts, hard or soft
 const MOST_BYTES = 512 << 20, MOST_CPUS = 4096;
 
 // --- trace.dat ------------------------------------------------------------------------
@@ -114,12 +115,21 @@ async function readTrace(bytes: Uint8Array): Promise<Trace> {
   return {reader, events: events.sort((a, b) => a.time - b.time || a.cpu - b.cpu), formats, names, cpus, topology};
 }
 
-// Who ran and waited, from the events of tracefs.
+// The task that runs where @event is recorded; 0: none, or an interrupt is served there.
+function actor(reader: Reader, event: Event): number {
+  return reader.bytes[event.at + FLAGS_AT] & IN_INTERRUPT ? 0 : Math.max(0, Number(reader.view.getInt32(event.at + PID_AT, reader.little)));
+}
+
+// Who ran and waited, from the events of tracefs. The waker is told by sched_waking, which is recorded where it runs:
+// sched_wakeup may come from another CPU. A trace without the former has it from the latter.
 function timelineOf(reader: Reader, events: Event[], end: number, cpus: number): Timeline {
   const line = new Timeline(cpus), asleep = new Set<unknown>();
+  const waking = events.some(({format}) => format.name === 'sched_waking') ? 'sched_waking' : 'sched_wakeup';
   let told = false, untold = false;   // wakeups, and runs after a sleep without one
   for (const event of events) {
-    const {name} = event.format;
+    const {name} = event.format, waker = name === waking || name === 'sched_wakeup_new' ? actor(reader, event) : 0;
+    if (waker)
+      line.wakes(event.time, event.cpu, waker, Number(record(reader, event.format, event.at).pid));
     if (name === 'sched_switch') {
       const of = record(reader, event.format, event.at), state = Number(of.prev_state);
       untold ||= asleep.has(of.next_pid);

@@ -2,6 +2,7 @@
 // The timelines: a row for each CPU or task of each run (rows.ts), all on one axis of time. The moment shown is a line above them, so that
 // going from one decision to the next draws nothing anew.
 
+import {arrowsOf, drawArrows} from './arrows';
 import {Run} from './model';
 import {By, inWords, label, longestWait, rowsOf} from './rows';
 import {TEXT} from './strings';
@@ -10,8 +11,9 @@ import {$, colour, cpusInWords, el, ms} from './ui';
 const LANE = 24, HIGHEST = 768;   // pixels: of a row, of all of them
 const LEAST = 1000, DRAG = 6;     // ns that are drawn at least; pixels from which on a movement is no click
 
-/** What part of time is drawn, in ns since the begin of each run, which tasks are sought, and what the rows are. */
-export type View = {from: number, to: number, sought: string, by: By};
+/** What part of time is drawn, in ns since the begin of each run, which tasks are sought, what the rows are, and
+ *  whether wakeups have arrows. */
+export type View = {from: number, to: number, sought: string, by: By, arrows: boolean};
 /** What the timelines tell: a click on a moment or, with no time, on a name; a part of time; what is under the mouse. */
 export type Told = {pick(index: number, time?: number): void, zoom(from: number, to: number): void, under(text: string): void};
 
@@ -178,8 +180,20 @@ function drawAxis(view: View) {
   $('axis').replaceChildren(...ticks);
 }
 
-/** Draw the part @view of all @runs, of which the one with the number @shown is stepped through. */
-export function drawLanes(runs: Run[], shown: number, view: View, told: Told) {
+// The arrows of wakeups above @canvas. Returns how many are drawn, and of how many.
+function putArrows(canvas: HTMLCanvasElement, run: Run, view: View): {drawn: number, all: number} {
+  if (!view.arrows)
+    return {drawn: 0, all: 0};
+  const {clientWidth: width, clientHeight: height} = canvas;
+  const {drawn, all} = arrowsOf(run, view.by, view.sought, laneHeight(run, view.by), width, (time) => where(run, time, view) * width);
+  if (all)
+    canvas.after(drawArrows(drawn, all, width, height));
+  return {drawn: drawn.length, all};
+}
+
+/** Draw the part @view of all @runs, of which the one with the number @shown is stepped through. Returns how many arrows of
+ *  wakeups are drawn, and of how many. */
+export function drawLanes(runs: Run[], shown: number, view: View, told: Told): {drawn: number, all: number} {
   $('lanes').replaceChildren(...runs.map((run, index) => {
     const canvas = el('canvas', {role: 'img', ariaLabel: `${run.name}: ${cpusInWords(run.cpus)}, ${ms(run.end - run.begin, 0)} ms`});
     const forks = (run.made?.changes ?? []).map(({at}) => where(run, at, view)).filter(isIn)
@@ -189,8 +203,12 @@ export function drawLanes(runs: Run[], shown: number, view: View, told: Told) {
     return el('div', {}, el('button', {type: 'button', className: index === shown ? 'main' : '', onclick: () => told.pick(index),
       ariaPressed: String(index === shown)}, run.name), el('span', {className: 'soft worst-said'}, worstInWords(run)), lane, wasteLine(run, view));
   }));
-  document.querySelectorAll('#lanes canvas').forEach((canvas, index) => drawLane(canvas as HTMLCanvasElement, runs[index], view));
+  const counts = [...document.querySelectorAll<HTMLCanvasElement>('#lanes canvas')].map((canvas, index) => {
+    drawLane(canvas, runs[index], view);
+    return putArrows(canvas, runs[index], view);
+  });
   drawAxis(view);
+  return {drawn: counts.reduce((sum, {drawn}) => sum + drawn, 0), all: counts.reduce((sum, {all}) => sum + all, 0)};
 }
 
 /** Put the line of the moment shown at @time, and that of the mark at @pinned, ns since the begin of each run. */

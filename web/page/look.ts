@@ -51,7 +51,7 @@ function decisionAt(run: Run, time: number) {
 
 /** Makes the controls. @state is what is shown, and @changed is called when it is another. @futures makes other runs. */
 export function makeLook(state: State, changed: () => void, futures?: Futures) {
-  const view: View = {from: 0, to: 1, sought: '', by: 'cpu'};
+  const view: View = {from: 0, to: 1, sought: '', by: 'cpu', arrows: true};
   let runs: Run[] = [], drawn: Run[] = [], length = 0, marked: number | undefined, pinned: number | undefined, playing = 0;
 
   const told = {
@@ -67,7 +67,10 @@ export function makeLook(state: State, changed: () => void, futures?: Futures) {
   function drawAll() {
     if (!runs.length)
       return;
-    drawLanes(runs, state.shown, view, told);
+    const {drawn, all} = drawLanes(runs, state.shown, view, told), button = $('arrows') as HTMLButtonElement;
+    button.hidden = !runs.some((run) => run.wakeups.length);
+    button.textContent = drawn < all ? `${TEXT.arrows}: ${drawn} / ${all}` : TEXT.arrows;
+    button.setAttribute('aria-pressed', String(view.arrows));
     mark(marked);
   }
   function zoomTo(from: number, to: number) {
@@ -111,6 +114,10 @@ export function makeLook(state: State, changed: () => void, futures?: Futures) {
     const since = marked === undefined || !runs[state.shown] ? undefined : marked - runs[state.shown].begin;
     pinned = since === pinned ? undefined : since;
     mark(marked);
+  }
+  function switchArrows() {
+    view.arrows = !view.arrows;
+    drawAll();
   }
   function setRows(by: View['by']) {
     view.by = by;
@@ -156,7 +163,7 @@ export function makeLook(state: State, changed: () => void, futures?: Futures) {
       button('rows', '', TEXT.rowsHelp, () => {
         setRows(view.by === 'task' ? 'cpu' : 'task');
         drawAll();
-      }), button('mark', TEXT.mark, TEXT.markHelp, pin), search, el('output', {id: 'counted'}), el('output', {id: 'under', ariaHidden: 'true'}, '\u00a0'));
+      }), button('arrows', '', TEXT.arrowsHelp, switchArrows), button('mark', TEXT.mark, TEXT.markHelp, pin), search, el('output', {id: 'counted'}), el('output', {id: 'under', ariaHidden: 'true'}, '\u00a0'));
   }
 
   $('back').textContent = TEXT.previous;
@@ -180,6 +187,8 @@ export function makeLook(state: State, changed: () => void, futures?: Futures) {
       zoomBy(CLOSER[key]);
     else if (key === 'm')
       pin();
+    else if (key === 'a')
+      switchArrows();
     else if (key === '0')
       zoomTo(0, longest(runs));
     else if (key === ' ' && !(event.target as Element).matches('button, summary'))

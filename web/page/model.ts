@@ -7,6 +7,8 @@ export type Decision = Record<string, any>;
 export type Span = {cpu: number, from: number, to: number, pid: number};
 /** A wait, on no CPU. It began with a wakeup, or the task lost the CPU @before, and ended on the CPU @after; -1: neither. */
 export type Wait = Span & {before: number, after: number};
+/** The task @waker, which ran on @cpu, woke @pid at @time, and that ran on the CPU @after from @to on; -1: never. */
+export type Wakeup = {time: number, cpu: number, waker: number, pid: number, to: number, after: number};
 
 /** The decisions of a run, in order of their times. */
 export abstract class Decisions {
@@ -58,7 +60,7 @@ export type Averaged = 'util' | 'load' | 'runnable';
 export type Waste = {from: number, to: number, nr: number};
 export type Ideal = {name: string, ideal_ns: number};
 export type Run = {name: string, head: Decision, decisions: Decisions, spans: Span[], names: Map<number, string>,
-  waits: Map<number, number[]>, unended: Map<number, number>, waiting: Wait[], cpus: number, begin: number, end: number, complete: boolean,
+  waits: Map<number, number[]>, unended: Map<number, number>, waiting: Wait[], wakeups: Wakeup[], cpus: number, begin: number, end: number, complete: boolean,
   waste: Waste[], averages: Map<number, Averages>, rowOf: Map<number, number>, ideal: Ideal[],
   made?: {words: string[], changes: Change[], files: Record<string, string>, bug: string}};
 
@@ -121,6 +123,9 @@ export class Timeline {
   waits = new Map<number, number[]>();
   unended = new Map<number, number>();
   waiting: Wait[] = [];
+  wakeups: Wakeup[] = [];
+  private woken = new Map<number, Wakeup>();   // those that did not run since
+  private started = new Map<number, {to: number, after: number}>();   // when and where each last began to run
   private running = new Map<number, Span>();
   waste: Waste[] = [];
   averages = new Map<number, Averages>();
@@ -149,7 +154,16 @@ export class Timeline {
     this.count(time);
     this.since.set(pid, {time, before: -1});
   }
+  /** The task @waker, on @cpu, wakes @pid. Of one time on two CPUs, its run may have been told before. */
+  wakes(time: number, cpu: number, waker: number, pid: number) {
+    const started = this.started.get(pid), runs = started?.to === time ? started : undefined, wakeup = {time, cpu, waker, pid, to: -1, after: -1, ...runs};
+    this.wakeups.push(wakeup);
+    if (!runs)
+      this.woken.set(pid, wakeup);
+  }
   private served(time: number, cpu: number, pid: number) {
+    Object.assign(this.woken.get(pid) ?? {}, {to: time, after: cpu});
+    this.woken.delete(pid);
     const since = this.since.get(pid);
     if (!since)
       return;
@@ -165,9 +179,11 @@ export class Timeline {
     if (old)
       this.spans.push({...old, to: time});
     this.running.delete(cpu);
+    this.woken.delete(prev);   // while it ran
     if (prev && goesOn)
       this.since.set(prev, {time, before: cpu});
     if (next) {
+      this.started.set(next, {to: time, after: cpu});
       this.served(time, cpu, next);
       this.running.set(cpu, {cpu, from: time, to: time, pid: next});
     }
@@ -201,11 +217,11 @@ export class Timeline {
   }
   /** Waits are not known: the wakeups that begin most of them were not recorded. */
   withoutWaits(): Timeline {
-    [this.waits, this.unended, this.waiting, this.waste] = [new Map(), new Map(), [], []];
+    [this.waits, this.unended, this.waiting, this.waste, this.wakeups] = [new Map(), new Map(), [], [], []];
     return this;
   }
   parts() {
-    return {spans: this.spans, names: this.names, waits: this.waits, unended: this.unended, waiting: this.waiting, waste: this.waste, averages: this.averages, rowOf: this.rowOf};
+    return {spans: this.spans, names: this.names, waits: this.waits, unended: this.unended, waiting: this.waiting, wakeups: this.wakeups, waste: this.waste, averages: this.averages, rowOf: this.rowOf};
   }
 }
 
@@ -232,6 +248,8 @@ export function hear(line: Timeline, piece: Uint8Array) {
     } else if (kind === RUNNABLE) {
       line.rowOf.set(pid, number(0));
       line.runnable(time, pid);
+      if (number(1))
+        line.wakes(time, view.getUint16(at + 14, true), number(1), pid);
     } else if (kind === SWITCH) {
       line.switched(time, view.getUint16(at + 14, true), pid, number(0) === 0, number(1));
     } else {

@@ -10,12 +10,12 @@ export const TEXT = {
   isWaiting: 'waits', isRunning: 'runs on CPU', sleeps: 'sleeps', firstRun: 'The first runs are being simulated …',
   help: 'Arrow keys step by decision, Page Up and Page Down by 20. A click on the timeline goes to that moment; one on a ' +
     'name chooses the policy to step through. Draw the mouse over a part to zoom to it, or use + and -, Ctrl and the wheel; Shift and an ' +
-    'arrow go aside, 0 shows all; m puts a mark, or takes it away, and times count from it. A file of decisions (lines of JSON or ' +
+    'arrow go aside, 0 shows all; m puts a mark, or takes it away, and times count from it; a shows arrows of wakeups, or hides them. A file of decisions (lines of JSON or ' +
     '.bin) or a trace.dat, of simulator or kernel, can be dropped anywhere; several are drawn beside each other.',
   search: 'Find a task', searchHelp: 'Name or number of a task: all others are pale. Enter goes to the next decision about it.', closer: 'Zoom in (+)', farther: 'Zoom out (-)',
-  whole: 'The whole run (0)', mark: 'Mark', markHelp: 'Put a mark at this moment, or take it away (m): times count from it', nrRunning: 'running', nrWaiting: 'waiting', afterMark: 'after the mark',
+  whole: 'The whole run (0)', arrows: 'Arrows', arrowsHelp: 'Show arrows from each task that wakes another, or hide them (a). Where they are many, some are left out.', wakeups: 'wakeups', mark: 'Mark', markHelp: 'Put a mark at this moment, or take it away (m): times count from it', nrRunning: 'running', nrWaiting: 'waiting', afterMark: 'after the mark',
   viewerHelp: 'Arrow keys step by decision, Page Up and Page Down by 20. A click on a timeline goes to that moment; one on a name chooses the run to step ' +
-    'through. Draw the mouse over a part to zoom to it, or use + and -, Ctrl and the wheel; Shift and an arrow go aside, 0 shows all; m puts a mark, or takes it away, and times count from it.',
+    'through. Draw the mouse over a part to zoom to it, or use + and -, Ctrl and the wheel; Shift and an arrow go aside, 0 shows all; m puts a mark, or takes it away, and times count from it; a shows arrows of wakeups, or hides them.',
   compared: 'A run to compare', firstDifference: 'First difference', firstSwitch: 'The first switch that differs is on CPU', sameDecisions: 'All decisions are the same.', tooManyFiles: 'At most 8 files at a time.', sameSwitches: 'On no CPU do they differ: the same tasks run in the same order.',
   open: 'Open files', openHelp: 'Decisions as JSON lines or .bin, or a trace.dat; several are compared',
   decision: 'The decision', shares: 'Shares and waits', whatif: 'What if?', change: 'From this moment on', fork: 'Fork here',
