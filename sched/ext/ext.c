@@ -351,18 +351,28 @@ static void ext_yield(struct rq *rq)
 		ext_part(rq->curr)->seen->slice = 0;
 }
 
+/* The first task of the local queue that entered it no later than its insert number @seq. */
+static struct task *first_until(struct ext_rq *er, u32 seq)
+{
+	struct task *t = ext_dsq_after(&er->local, NULL);
+
+	while (t && (s32)(ext_part(t)->seq - seq) > 0)
+		t = ext_dsq_after(&er->local, t);
+	return t;
+}
+
 u32 ext_reenqueue_local(struct ext_call *c)
 {
 	struct ext_rq *er = c->er;
-	u32 nr = er ? er->local.nr : 0;
+	u32 seq = er ? er->local.seq : 0, nr = 0;
+	struct task *t;
 
 	if (c->kind != EXT_RELEASE) {
 		ext_fault(c->x, er, "reenqueue_local outside cpu_release");
 		return 0;
 	}
-	for (u32 i = 0; i < nr; i++) {
-		struct task *t = ext_dsq_after(&er->local, NULL);
-
+	/* A task that comes back at once, even to the head, has had its turn. */
+	for (; (t = first_until(er, seq)); nr++) {
 		ext_withdraw(er, t);
 		ext_place(er, t, EXT_ENQ_REENQ);
 	}

@@ -7,8 +7,11 @@
 
 #include "lib/types.h"
 
+struct ext_call;
+struct ext_ops;
 struct sched;
 struct sched_event;
+struct task;
 struct task_group;
 
 /*
@@ -25,6 +28,24 @@ void judge_event(struct sched *s, const struct sched_event *event);
 /* The limits that @tg was given were accepted. */
 void judge_limits(struct sched *s, const struct task_group *tg, u64 quota_ns, u64 period_ns,
 		  u64 burst_ns);
+
+/*
+ * Dispatch by a loaded scheduler. judge_scheduler() returns the table for sched_ext_load() in the
+ * place of @ops: its operations stand before those. With @tells the scheduler says what it is about
+ * to ask for, by the next five functions: an insert of @t; that this is taken back; that the first
+ * task of @dsq is to come to the local queue; that a walk is to move @t, and whether it did.
+ */
+const struct ext_ops *judge_scheduler(const struct ext_ops *ops, bool tells);
+void judge_asks(struct ext_call *c, struct task *t, u64 dsq, u64 slice, u64 vtime, u64 flags);
+void judge_cancels(const struct task *t);
+void judge_takes(const struct ext_call *c, u64 dsq);
+void judge_walks(struct task *t, u64 dsq, u64 vtime, u64 flags);
+void judge_walked(struct task *t, bool moved);
+/* It is loaded on @s, and has no task yet; it is about to be unloaded. */
+void judge_loaded(struct sched *s);
+void judge_unloaded(void);
+/* Between operations of @s each task that is runnable must be in one place. */
+void judge_dispatch(const struct sched *s);
 
 /* Nothing is judged any more: only invariants and assertions are left. */
 void judge_dismiss(void);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "lib/errno.h"
+#include "sim/explore/judge.h"
 #include "sim/explore/op.h"
 #include "sched/ext.h"
 
@@ -53,28 +54,44 @@ static unsigned allowed_cpu(struct ext_call *c, const struct task *t)
 	return cpu < 0 ? t->cpu : (unsigned)cpu;
 }
 
+/* Inserts @t, and says so before. */
+static void put(struct ext_call *c, struct task *t, u64 dsq, u64 slice, u64 flags)
+{
+	judge_asks(c, t, dsq, slice, 0, flags);
+	ext_insert(c, t, dsq, slice, flags);
+}
+
+static void put_in_order(struct ext_call *c, struct task *t, u64 dsq, u64 slice)
+{
+	u64 vtime = draw(5);
+
+	judge_asks(c, t, dsq, slice, vtime, EXT_ENQ_PRIQ);
+	ext_insert_vtime(c, t, dsq, slice, vtime, 0);
+}
+
 /* @t goes anywhere, and the CPU that it may go to is told, or not. */
 static void insert(struct ext_call *c, struct task *t, bool may_leave)
 {
-	u64 slice = draw(3) ? NS_PER_MS * draw(20) : EXT_SLICE_DEFAULT;
+	u32 ms = draw(3) ? draw(20) : 20;
+	u64 slice = ms == 19 ? EXT_SLICE_INFINITE : NS_PER_MS * ms; /* 20: the default */
 	u64 flags = draw(8) ? 0 : draw(2) ? EXT_ENQ_HEAD : EXT_ENQ_PREEMPT;
 	unsigned dsq = draw(NR_DSQS);
 
 	switch (draw(may_leave ? 5 : 4)) {
 	case 0:
-		ext_insert(c, t, EXT_DSQ_LOCAL, slice, flags);
+		put(c, t, EXT_DSQ_LOCAL, slice, flags);
 		break;
 	case 1:
-		ext_insert(c, t, EXT_DSQ_GLOBAL, slice, 0);
+		put(c, t, EXT_DSQ_GLOBAL, slice, 0);
 		break;
 	case 4:
-		ext_insert(c, t, EXT_DSQ_LOCAL_ON | allowed_cpu(c, t), slice, flags);
+		put(c, t, EXT_DSQ_LOCAL_ON | allowed_cpu(c, t), slice, flags);
 		break;
 	default:
 		if (dsq % 2)
-			ext_insert_vtime(c, t, dsq, slice, draw(5), 0);
+			put_in_order(c, t, dsq, slice);
 		else
-			ext_insert(c, t, dsq, slice, flags);
+			put(c, t, dsq, slice, flags);
 		break;
 	}
 }
@@ -109,7 +126,7 @@ static s32 gamble_select(struct ext_call *c, struct task *t, s32 prev, u64 wake_
 			    : (s32)allowed_cpu(c, t);
 
 	if (idle && draw(2))
-		ext_insert(c, t, EXT_DSQ_LOCAL, 0, 0);
+		put(c, t, EXT_DSQ_LOCAL, 0, 0);
 	return cpu;
 }
 
@@ -137,11 +154,12 @@ static void shift(struct ext_call *c, struct ext_iter *it, struct task *t)
 	u64 slice = NS_PER_MS, vtime = draw(5);
 	struct ext_moved how = { draw(2) ? &slice : NULL, &vtime };
 
+	u64 dsq = draw(2) ? EXT_DSQ_LOCAL_ON | allowed_cpu(c, t) : 1;
+	u64 flags = dsq == 1 ? EXT_ENQ_PRIQ : 0;
+
 	gambler.moving = t;
-	if (draw(2))
-		ext_move(c, it, t, EXT_DSQ_LOCAL_ON | allowed_cpu(c, t), 0, &how);
-	else
-		ext_move(c, it, t, 1, EXT_ENQ_PRIQ, &how);
+	judge_walks(t, dsq, vtime, flags);
+	judge_walked(t, ext_move(c, it, t, dsq, flags, &how));
 	gambler.moving = NULL;
 }
 
@@ -169,6 +187,7 @@ static bool move_to_local(struct ext_call *c, u64 dsq)
 		EXPECT(gambler.moving == ext_peek(c, dsq));
 		ext_iter_end(c, &it);
 	}
+	judge_takes(c, dsq);
 	moved = ext_move_to_local(c, dsq);
 	gambler.moving = NULL;
 	return moved;
@@ -185,6 +204,7 @@ static void gamble_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
 		insert(c, t, true);
 		if (!draw(8)) {
 			ext_cancel(c);
+			judge_cancels(t);
 			keep(t);
 		}
 	}
@@ -272,7 +292,8 @@ static void load(struct world *w, u32 arg)
 	ops.dispatch_max_batch = draw(3);
 	ops.select_cpu = draw(2) ? gamble_select : NULL;
 	ops.cpu_online = ops.cpu_offline = draw(2) ? ignore_cpu : NULL;
-	EXPECT(!sched_ext_load(w->sim->s, gambler.memory, NR_DSQS, &ops));
+	EXPECT(!sched_ext_load(w->sim->s, gambler.memory, NR_DSQS, judge_scheduler(&ops, true)));
+	judge_loaded(w->sim->s);
 	settle_all(w);
 }
 
@@ -285,6 +306,7 @@ void ext_unload(struct world *w)
 	sched_ext_bypass(s);
 	sched_ext_leave(s);
 	settle_all(w);
+	judge_unloaded();
 	EXPECT(sched_ext_unload(s)->kind != EXT_EXIT_NONE);
 	free(gambler.memory);
 }

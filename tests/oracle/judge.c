@@ -330,6 +330,11 @@ void judge_limits(struct sched *s, const struct task_group *tg, u64 quota_ns, u6
 		quota_limits(s, tg, quota_ns, period_ns, burst_ns);
 }
 
+const struct ext_ops *judge_scheduler(const struct ext_ops *ops, bool tells)
+{
+	return dismissed ? ops : stand_before(ops, tells);
+}
+
 void judge_queues(struct sched *s)
 {
 	struct fair_queue *q;
@@ -349,6 +354,7 @@ void judge_attach(struct sched *s)
 	if (s->class_copy[CLASS_rt].pick == s->class_own[CLASS_rt]->pick)
 		quota_open(s);
 	judge_urgent(s);
+	judge_dispatch(s);
 	quota_compare(s);
 	if (!judges[0].oracle)
 		open_court();

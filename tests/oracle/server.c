@@ -125,19 +125,6 @@ static bool judge_fair_dequeue(struct rq *rq, struct task *t, unsigned flags)
 	return left;
 }
 
-/* No oracle follows class ext. Its task was less urgent than it will be, too. */
-static bool judge_ext_dequeue(struct rq *rq, struct task *t, unsigned flags)
-{
-	if (flags & QUEUE_SAVE)
-		court_of(rq->s)->parted = (struct parted){ t, t->prio, false };
-	return rq->s->class_own[CLASS_ext]->dequeue(rq, t, flags);
-}
-
-void judge_ext(struct sched_class *c)
-{
-	c->dequeue = judge_ext_dequeue;
-}
-
 void judge_fair(struct sched_class *c)
 {
 	c->charge = judge_fair_charge;

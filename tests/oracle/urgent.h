@@ -96,8 +96,10 @@ void judge_rt(struct sched_class *c);
 void judge_dl(struct sched_class *c);
 /* The same for what the fair class has to do with its server. */
 void judge_fair(struct sched_class *c);
-/* Notes which task of class ext changes its parameters: the oracle of rt asks for its old place. */
+/* The class of loaded schedulers; a table of operations that stand before @ops. dispatch_ops.c */
 void judge_ext(struct sched_class *c);
+struct ext_ops;
+const struct ext_ops *stand_before(const struct ext_ops *ops, bool tells);
 /* Has the fair class fork, and judges what @child takes over: family.c. family_lock held. */
 void judge_fork(struct sched *s, struct task *parent, struct task *child, unsigned flags);
 /* Has the fair class choose a CPU, and judges the choice where energy decides: energy.c. */
