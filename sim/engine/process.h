@@ -31,6 +31,9 @@ const void *process_called_in(const void *object);
 /* The object @symbol of the shared object @file; NULL with a reason in @error if there is none. */
 const void *process_load(const char *file, const char *symbol, const char **error);
 
+/* The shared object @file is gone, unless others need it; when it is loaded again, it is new. */
+void process_unload(const char *file);
+
 /* From now on the @bytes at @address can be written, though they are constant. */
 void process_make_writable(void *address, size_t bytes);
 

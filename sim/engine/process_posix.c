@@ -125,6 +125,16 @@ const void *process_load(const char *file, const char *symbol, const char **erro
 	return found;
 }
 
+void process_unload(const char *file)
+{
+	void *handle = dlopen(file, RTLD_NOW | RTLD_NOLOAD);
+
+	if (!handle)
+		return;
+	dlclose(handle);
+	dlclose(handle);
+}
+
 void process_make_writable(void *address, size_t bytes)
 {
 	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), from = (uintptr_t)address & ~(page - 1);

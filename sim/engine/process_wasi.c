@@ -44,6 +44,11 @@ const void *process_load(const char *file, const char *symbol, const char **erro
 	return NULL;
 }
 
+void process_unload(const char *file)
+{
+	(void)file;
+}
+
 void process_use_huge_pages(void *memory, size_t bytes)
 {
 	(void)memory;

@@ -17,3 +17,15 @@ void scx_load(struct sim *sim)
 {
 	(void)sim;
 }
+
+const struct ext_ops *scx_come(struct sim *sim, const char *spec)
+{
+	(void)sim;
+	(void)spec;
+	return NULL;
+}
+
+void scx_go(bool alive)
+{
+	(void)alive;
+}

@@ -325,11 +325,10 @@ static void report(struct script *script, struct verdict found, u64 seed, u64 do
 	script->nr_ops = found.nr_ops;
 	if (shrink)
 		script_shrink(script, found.what);
-	printf("%u operations are left; replay them with\n  build/schedsim %s%s%s--sched %s "
-	       "--replay "
-	       "\"",
-	       script->nr_ops, plugin_path() ? "--plugin " : "", plugin_path() ?: "",
-	       plugin_path() ? " " : "", script->policy);
+	printf("%u operations are left; replay them with\n  build/schedsim %s%s%s", script->nr_ops,
+	       plugin_path() ? "--plugin " : "", plugin_path() ?: "", plugin_path() ? " " : "");
+	ext_print_programs(stdout);
+	printf("--sched %s --replay \"", script->policy);
 	script_print(script, stdout);
 	printf("\"\n");
 }

@@ -8,13 +8,16 @@
 #include "sim/engine/util.h"
 #include "sim/explore/explore.h"
 #include "sim/explore/judge.h"
+#include "sim/explore/op.h"
+#include "sim/scx/scx.h"
 
 static const char usage[] =
 	"usage: schedsim [--sched NAME|all] --ops N [--seed N] [--verbose] [--no-shrink]\n"
-	"                [--no-oracle] [--ext] [--without OPERATION,...]\n"
+	"                [--no-oracle] [--ext] [--scx FILE]... [--without OPERATION,...]\n"
 	"       schedsim --sched NAME --ops N --decisions FILE [--seed N] [--without ...]\n"
 	"       schedsim [--sched NAME|all] --exhaustive LENGTH\n"
-	"       schedsim --sched NAME --replay \"machine... OPERATION...\" [--verbose]\n";
+	"       schedsim --sched NAME --replay \"machine... OPERATION...\" [--verbose]\n"
+	"                [--scx FILE]...\n";
 
 static bool known_policy(const char *name)
 {
@@ -76,6 +79,11 @@ static bool parse_option(struct choice *choice, int option)
 		return true;
 	case 'e':
 		return o->ext = true;
+	case 'c': /* it is opened for a try: what is wrong with it is told here */
+		scx_open(optarg);
+		scx_go(false);
+		o->ext = true;
+		return ext_add_program(optarg);
 	case 'w':
 		return parse_operations(optarg, &o->without);
 	case 'j':
@@ -110,6 +118,7 @@ int explore_main(int argc, char **argv)
 		{ "no-oracle", no_argument, NULL, 'j' },
 		{ "decisions", required_argument, NULL, 'd' },
 		{ "ext", no_argument, NULL, 'e' },
+		{ "scx", required_argument, NULL, 'c' },
 		{ "without", required_argument, NULL, 'w' },
 		{ 0 },
 	};

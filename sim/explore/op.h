@@ -2,6 +2,8 @@
 /* Between the files that perform operations (op.def): what each of them does with its part. */
 #pragma once
 
+#include <stdio.h>
+
 #include "sim/explore/world.h"
 
 /*
@@ -20,6 +22,10 @@ void do_task(struct world *w, const struct op *op, unsigned cpu);
 void do_group(struct world *w, const struct op *op);
 /* The random scheduler comes, with decisions that @arg seeds, or goes (op_ext.c). */
 void do_ext(struct world *w, u32 arg);
+/* The program @spec comes and goes as well, as one of several. False: these are too many. */
+bool ext_add_program(const char *spec);
+/* "--scx FILE " for each of them. */
+void ext_print_programs(FILE *out);
 /* The task that it moves between CPUs, or NULL. */
 const struct task *ext_moving(void);
 /* It goes if it has erred. */

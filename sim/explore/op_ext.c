@@ -10,9 +10,17 @@
 #include "sim/explore/judge.h"
 #include "sim/explore/op.h"
 #include "sched/ext.h"
+#include "sim/scx/scx.h"
 
-#define NR_DSQS	 4u   /* numbers 0..3; odd ones are in order of vtime */
-#define MISTAKES 400u /* one decision in so many is an error */
+#define PROGRAM_DSQS 64u
+#define NR_DSQS	     4u	  /* numbers 0..3; odd ones are in order of vtime */
+#define MISTAKES     400u /* one decision in so many is an error */
+
+#define PROGRAMS_MAX 16u
+
+/* Programs for sched_ext that come and go, too. */
+static const char *programs[PROGRAMS_MAX];
+static unsigned nr_programs;
 
 struct gambler {
 	struct prng rng;
@@ -279,20 +287,32 @@ static void settle_all(struct world *w)
 			sched_ext_settle(w->sim->s, &w->subject[i].t->task);
 }
 
-static void load(struct world *w, u32 arg)
+/* A table of random operations, as @arg seeds them. */
+static const struct ext_ops *draw_scheduler(u32 arg)
 {
-	size_t size = sched_ext_size(w->shape.nr_cpus, NR_DSQS);
-
-	gambler = (struct gambler){ .nr_kept = 0 };
 	prng_seed(&gambler.rng, arg);
-	gambler.memory = aligned_alloc(64, (size + 63) & ~63ul);
-	EXPECT(gambler.memory);
-	__builtin_memset(gambler.memory, 0, size);
 	ops.flags = draw(4); /* ext_ops_flags */
 	ops.dispatch_max_batch = draw(3);
 	ops.select_cpu = draw(2) ? gamble_select : NULL;
 	ops.cpu_online = ops.cpu_offline = draw(2) ? ignore_cpu : NULL;
-	EXPECT(!sched_ext_load(w->sim->s, gambler.memory, NR_DSQS, judge_scheduler(&ops, true)));
+	return judge_scheduler(&ops, true);
+}
+
+static void load(struct world *w, u32 arg)
+{
+	unsigned which = arg % (nr_programs + 1), nr_dsqs = which ? PROGRAM_DSQS : NR_DSQS;
+	size_t size = sched_ext_size(w->shape.nr_cpus, nr_dsqs);
+	const struct ext_ops *chosen;
+
+	scx_go(false); /* of a run that failed */
+	gambler = (struct gambler){ .memory = aligned_alloc(64, (size + 63) & ~63ul) };
+	EXPECT(gambler.memory);
+	__builtin_memset(gambler.memory, 0, size);
+	if (which)
+		chosen = judge_scheduler(scx_come(w->sim, programs[which - 1]), false);
+	else
+		chosen = draw_scheduler(arg);
+	EXPECT(!sched_ext_load(w->sim->s, gambler.memory, nr_dsqs, chosen));
 	judge_loaded(w->sim->s);
 	settle_all(w);
 }
@@ -308,7 +328,22 @@ void ext_unload(struct world *w)
 	settle_all(w);
 	judge_unloaded();
 	EXPECT(sched_ext_unload(s)->kind != EXT_EXIT_NONE);
+	scx_go(true);
 	free(gambler.memory);
+}
+
+bool ext_add_program(const char *spec)
+{
+	if (nr_programs == PROGRAMS_MAX)
+		return false;
+	programs[nr_programs++] = spec;
+	return true;
+}
+
+void ext_print_programs(FILE *out)
+{
+	for (unsigned i = 0; i < nr_programs; i++)
+		fprintf(out, "--scx %s ", programs[i]);
 }
 
 /* In the middle of another operation a scheduler only ends: that operation may use its memory. */

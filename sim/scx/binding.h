@@ -61,6 +61,9 @@ const char *scx_maps_open(void);
 void scx_maps_close(void);
 void scx_forget_task(const struct task_struct *p);
 
+/* No timer of the program expires any more; without @alive the machine of all is gone (timer.c). */
+void scx_timers_end(bool alive);
+
 /* --- the host ------------------------------------------------------------- */
 
 /* Calls the program's function @fn, its @op, with up to three arguments. 0 if it did not return. */

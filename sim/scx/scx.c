@@ -25,6 +25,7 @@ static struct {
 	struct prng rng;
 	char **constants; /* NAME=VALUE of the user */
 	u32 nr_constants;
+	char *words, path[4096]; /* of scx_open() */
 } host;
 
 u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 c)
@@ -178,15 +179,16 @@ static void check_program(const char *file)
 
 void scx_open(const char *spec)
 {
-	char *words = strdup(spec), *rest = words, *file = strsep(&rest, ","), *word;
-	char path[4096];
+	char *rest = strdup(spec), *file, *word;
 	const char *error;
 
 	if (scx.program)
 		usage_error("--scx %s: there is a scheduler already", spec);
+	host.words = rest;
+	file = strsep(&rest, ",");
 	/* Without a slash dlopen() would search the system's libraries. */
-	snprintf(path, sizeof(path), "%s%s", strchr(file, '/') ? "" : "./", file);
-	scx.program = process_load(path, "scx_program", &error);
+	snprintf(host.path, sizeof(host.path), "%s%s", strchr(file, '/') ? "" : "./", file);
+	scx.program = process_load(host.path, "scx_program", &error);
 	if (!scx.program)
 		usage_error("--scx %s: %s", file, error);
 	check_program(file);
@@ -247,25 +249,58 @@ static void watch(struct sim *sim)
 	sim_leave(sim);
 }
 
-void scx_load(struct sim *sim)
+/* Memory for the program, in its first state, on @sim. */
+static void prepare(struct sim *sim)
 {
-	size_t size = sched_ext_size(sim->config.nr_cpus, NR_DSQS);
 	const char *lacking;
-	int err;
 
 	host.sim = sim;
-	host.memory = allocate_lines(size);
-	if (!host.memory)
-		out_of_memory();
 	scx.idle = (struct task_struct){ .comm = "swapper", .flags = PF_IDLE };
 	prng_seed(&host.rng, sim->config.seed);
 	CONFIG_HZ = sim->config.hz;
-	guard_open();
 	lacking = scx_maps_open();
 	if (lacking)
 		usage_error("%s: the map %s is of a type that is not there yet", OPS->name,
 			    lacking);
 	ops = scx_operations();
+}
+
+const struct ext_ops *scx_come(struct sim *sim, const char *spec)
+{
+	scx_open(spec);
+	if (scx_has_groups(scx.program))
+		usage_error("--scx %s: operations for groups are not explored", spec);
+	prepare(sim);
+	run_half(HALF_CONSTANTS);
+	run_half(HALF_LOADED);
+	return &ops;
+}
+
+void scx_go(bool alive)
+{
+	if (!scx.program)
+		return;
+	scx_timers_end(alive);
+	scx_maps_close();
+	process_unload(host.path);
+	free(host.words);
+	if (scx.nr_tasks)
+		memset(scx.task, 0, scx.nr_tasks * sizeof(*scx.task));
+	scx.program = NULL;
+	host.top = NULL;
+	host.nr_constants = 0;
+}
+
+void scx_load(struct sim *sim)
+{
+	int err;
+
+	host.memory = allocate_lines(sched_ext_size(sim->config.nr_cpus, NR_DSQS));
+	if (!host.memory)
+		out_of_memory();
+	host.sim = sim;
+	guard_open();
+	prepare(sim);
 	scx_groups_open(&ops);
 	sim_enter(sim, 0);
 	run_half(HALF_CONSTANTS);

@@ -22,5 +22,12 @@ extern unsigned CONFIG_HZ; /* for programs that declare it (half.c) */
 
 /* The machine that the program runs on. */
 struct sim *scx_sim(void);
+/*
+ * For explorations, where schedulers come and go: the operations of the program @spec, as in
+ * scx_open(), for sched_ext_load() on @sim. It goes with all that it has: before another comes, and
+ * when it has been unloaded. @alive: @sim is still there.
+ */
+const struct ext_ops *scx_come(struct sim *sim, const char *spec);
+void scx_go(bool alive);
 /* Loads the program on the new machine @sim, which has no tasks yet; it stays to the end. */
 void scx_load(struct sim *sim);

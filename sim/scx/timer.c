@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Timers of programs in the simulator. */
+#include <string.h>
+
 #include "lib/errno.h"
 #include "sim/scx/binding.h"
 #include "sim/scx/include/scx/functions.h"
@@ -31,6 +33,14 @@ static void call_back(struct ext_call *c, void *argument)
 static void expire(struct sim *sim, struct sim_call *call)
 {
 	sched_ext_outside(sim->s, call_back, container_of(call, struct timer, call));
+}
+
+void scx_timers_end(bool alive)
+{
+	for (u32 i = 0; alive && i < nr_timers; i++)
+		sim_call_cancel(scx_sim(), &timers[i].call);
+	memset(timers, 0, sizeof(timers));
+	nr_timers = 0;
 }
 
 long bpf_timer_init(struct bpf_timer *timer, void *map, u64 flags)

@@ -282,7 +282,7 @@ static bool judge_dequeue(struct rq *rq, struct task *t, unsigned flags)
 	docket.leaving = before;
 	b = book_of(t);
 	ask = b->ask;
-	if ((flags & QUEUE_MIGRATING) && ask.open && ask.buffered)
+	if ((flags & QUEUE_MIGRATING) && (!docket.tells || (ask.open && ask.buffered)))
 		b->given = false;
 	JUDGE_URGENT(docket.x->bypass || (!b->given && !b->runs),
 		     "ext: a task leaves, and its scheduler is not told");

@@ -10,6 +10,7 @@ import pytest
 import kernel_tests
 from fairground.base.settings import SCHEDULERS
 from tests.conftest import BUILD, ROOT, drawn_seed
+from tests.sim.test_scx import loaded
 from tests.unit.test_unit import ENVIRONMENT
 
 DAILY_OPS, NIGHTLY_OPS = "100000", "2000000"  # 2 and 30 seconds of CPU time
@@ -71,6 +72,21 @@ def test_many_random_operations(sched):
 def test_operations_while_random_schedulers_come_and_go(sched):
     """The class ext: a scheduler that inserts, keeps, walks, kicks and errs at random is loaded and thrown out."""
     explore("--sched", sched, "--seed", str(drawn_seed() + 2), "--ops", DAILY_OPS, "--ext")
+
+
+@pytest.mark.parametrize("sched, ops", [("eevdf", "50000")] + [
+    pytest.param(sched, NIGHTLY_OPS, marks=pytest.mark.nightly("what a program does after many operations"))
+    for sched in SCHEDULERS])
+def test_operations_while_programs_for_sched_ext_come_and_go(sched, ops):
+    """The oracle of dispatch judges what the class does for them. A swap of policies is one of the operations."""
+    programs = [word for name in ("fifo", "vtime", "central", "llc") for word in ("--scx", loaded(name))]
+    explore("--sched", sched, "--seed", str(drawn_seed() + 3), "--ops", ops, *programs)
+
+
+def test_a_program_that_cannot_be_explored_is_refused_with_a_sentence():
+    done = subprocess.run([f"{BUILD}/schedsim", "--ops", "1", "--scx", "nowhere.so"], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 2 and done.stderr.startswith("schedsim: --scx nowhere.so: ")
 
 
 @pytest.mark.sampled(7, "a short sequence that breaks one policy")
