@@ -18,7 +18,7 @@
  * it in `held` and itself in the task's `holding`. Then it goes over to the lock of the task's
  * runqueue. Whoever dequeues the task before holds that lock and clears `held`; so the CPU, once it
  * has the lock, knows by its own note whether the task is still its own, and follows the pointer
- * only then.
+ * only then. tests/spin/hold.pml has the steps, and every order of them is tried.
  *
  * Locks: the runqueue's, and below it that of a queue or of the table of queues, never two of them.
  */
