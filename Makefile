@@ -114,6 +114,8 @@ DEBUG_C := kernel/base/canary.c kernel/base/inject.c kernel/mm/poison.c
 IS_COVER := $(filter-out 0,$(COVER))
 $(if $(IS_COVER),$(if $(IS_DEBUG),,$(error COVER=1 needs DEBUG=1)))
 COVER_C := kernel/base/cover.c
+# Left out of it: files whose loops look at every word of an object, or at every lock, and would be most of the time.
+UNCOVERED_C := $(COVER_C) $(DEBUG_C) kernel/task/lock.c kernel/task/lockdep.c
 OTHER_C := $(filter-out $(SAN_$(SAN)_C) $(if $(IS_DEBUG),$(DEBUG_C)) $(if $(IS_COVER),$(COVER_C)),\
 	$(foreach san,$(SANS),$(SAN_$(san)_C)) $(DEBUG_C) $(COVER_C))
 # So are files whose constants are in the part of the image for screens, which has no shadow.
@@ -157,7 +159,7 @@ $(B)/.commit: FORCE
 	$(call stamp,$(VERSION) $(COMMIT))
 $(KERNEL_OBJ): $(B)/.flags | $(POLICIES_DEF)
 $(call KOBJ,$(UNCHECKED_$(SAN))): KFLAGS := $(filter-out $(SAN_FLAGS),$(KFLAGS))
-$(if $(IS_COVER),$(call KOBJ,$(filter-out $(COVER_C),$(filter kernel/%,$(KERNEL_C))))): \
+$(if $(IS_COVER),$(call KOBJ,$(filter-out $(UNCOVERED_C),$(filter kernel/%,$(KERNEL_C))))): \
 	KFLAGS += -fsanitize-coverage=trace-pc
 $(call KOBJ,kernel/base/canary.c): KFLAGS += -fno-stack-protector
 $(call KOBJ,kernel/base/main.c): KFLAGS += -DVERSION='"$(VERSION)"'

@@ -2,9 +2,11 @@
 """The fuzzer that learns, with AFL++ and a machine (docs/fuzzing.md)."""
 
 import os
+import pathlib
 import re
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -18,6 +20,14 @@ def fuzz(*words):
                    "B": os.path.relpath(BUILD, ROOT)}
     return subprocess.run(["flock", f"{BUILD}/user", sys.executable, "-m", "fuzzing", *words], capture_output=True,
                           text=True, cwd=ROOT, env=environment, check=False, timeout=4 * TIMEOUT_S)
+
+
+def is_running(pid):
+    """Nobody waits for a machine whose fuzzer was killed, so it may stay as a zombie."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
 @pytest.mark.nightly("scripts of calls after which the kernel stops, or loses something; a fuzzer that learns nothing")
@@ -43,3 +53,24 @@ def test_one_script(tmp_path):
     script.write_bytes(b"\0" + ENTRY)
     done = fuzz("--run", str(script))
     assert (done.returncode, done.stdout) == (0, f"{script}: nothing is wrong\n"), done.stdout + done.stderr
+
+
+@pytest.mark.nightly("a fuzzer that was killed and whose machine stays")
+def test_a_killed_fuzzer_leaves_nothing(tmp_path):
+    script = tmp_path / "script"
+    script.write_bytes(b"\0" + ENTRY)
+    fuzz("--run", str(script))  # builds the kernel
+    words = ("import os, sys; from fuzzing.guest import Guest, machine_of\n"
+             f"guest = Guest(machine_of('{BUILD}-cover', 'cfs', '2')); guest.start(); print(guest.pid, flush=True)\n"
+             "sys.stdin.read()")
+    before = set(os.listdir("/dev/shm"))
+    with subprocess.Popen([sys.executable, "-c", words], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                          env={**os.environ, "PYTHONPATH": f"{ROOT}/tools:{ROOT}/tools/scripts"}) as proxy:
+        machine = int(proxy.stdout.readline())
+        assert "qemu" in pathlib.Path(f"/proc/{machine}/cmdline").read_text(encoding="ascii")
+        assert not {name for name in os.listdir("/dev/shm") if name.startswith("fairground")} - before
+        proxy.kill()
+    end = time.monotonic() + TIMEOUT_S
+    while is_running(machine):
+        assert time.monotonic() < end
+        time.sleep(0.01)

@@ -13,7 +13,7 @@ import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "tools/scripts"))
 
-from fuzzing import guest, mutator, places, proxy  # noqa: E402
+from fuzzing import guest, mutator, places, proxy, shrink  # noqa: E402
 
 from tests.e2e.conftest import BUILD, ROOT  # noqa: E402
 
@@ -208,3 +208,43 @@ def test_a_corpus_of_another_table_is_refused(tmp_path):
     assert ready_corpus(tmp_path, "0\tread\thpnnnn\n") == corpus
     with pytest.raises(FuzzError, match="another table of calls"):
         ready_corpus(tmp_path, "0\twrite\thpnnnn\n")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_shortest_script_has_what_the_fault_needs(seed):
+    """Two calls in this order, of which one has a changed argument and one is made 40 times."""
+    rng = random.Random(seed)
+    first, second = entry("read", change=(1, 4, 0x20)), entry("close", True, times=3)
+    calls = [entry("getpid", True, (0, 1, 5), rng.randrange(3), 2) for _ in range(rng.randrange(40))] + [first, second]
+    at = rng.randrange(len(calls) - 1)
+    calls.insert(at, calls.pop(-2))
+    tries = []
+
+    def is_wrong(script):
+        tries.append(script)
+        entries = [bytes(part) for part in mutator.entries_of(script)]
+        return first in entries and second in entries[entries.index(first):]
+
+    assert shrink.shortest(b"\1" + b"".join(calls), is_wrong) == b"\1" + first + second
+    assert len(tries) < 200 and len(set(tries)) > len(tries) // 2
+
+
+def test_what_the_fault_does_not_need_is_simplified():
+    script = b"\0" + entry("read", True, (1, 4, 0x20), fail=3, times=2)
+    assert shrink.shortest(script, lambda shorter: len(shorter) == 9) == b"\0" + entry("read", True)
+
+
+def test_only_a_script_that_is_wrong_is_made_shorter(tmp_path, monkeypatch, capsys):
+    from fuzzing import __main__ as command
+    monkeypatch.setattr(command, "build", lambda image: "cover")
+    monkeypatch.setattr(command, "machine", lambda *_: None)
+    monkeypatch.setattr(command, "Guest", lambda _: FakeGuest())
+    script = tmp_path / "script"
+    words = argparse.Namespace(shrink=str(script))
+    script.write_bytes(b"\0" + entry("read") + entry("close"))  # as long as FakeGuest wants it
+    assert command.shrink("build", tmp_path, words) == 0
+    assert "script.short: 17 bytes of 17: it burns; as C: " in capsys.readouterr().out
+    assert (tmp_path / "shrink.log").read_text() == "panic: it burns\n"
+    script.write_bytes(b"\0" + entry("read"))
+    with pytest.raises(command.FuzzError, match="nothing is wrong with it"):
+        command.shrink("build", tmp_path, words)

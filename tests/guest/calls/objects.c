@@ -229,11 +229,14 @@ static long loss_since(struct in_use before)
 /* Some of it ends a moment after a process. */
 long lasting_loss(struct in_use before)
 {
-	const uint64_t end_ns = now_ns() + SETTLED_NS;
+	const uint64_t start_ns = now_ns();
+	uint64_t waited_ns = NS_PER_MS;
 	long loss;
 
-	while ((loss = loss_since(before)) && now_ns() < end_ns)
-		sleep_ns(NS_PER_MS);
+	while ((loss = loss_since(before)) && now_ns() - start_ns < SETTLED_NS) {
+		sleep_ns(waited_ns);
+		waited_ns = waited_ns * 3 / 2;
+	}
 	return loss;
 }
 

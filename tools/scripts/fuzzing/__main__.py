@@ -23,6 +23,7 @@ from fairground.base.settings import Settings
 from . import places
 from .guest import Guest, machine_of
 from .proxy import MOST_KEPT
+from .shrink import shortest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 OUT = "fuzz"
@@ -30,7 +31,7 @@ ROWS_OF_A_SEED = 8
 QUIET = {"AFL_NO_UI": "1", "AFL_SKIP_CPUFREQ": "1", "AFL_NO_AFFINITY": "1", "AFL_SKIP_BIN_CHECK": "1",
          "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES": "1", "AFL_FORKSRV_INIT_TMOUT": "300000", "AFL_MAP_SIZE": "262144",
          "AFL_CUSTOM_MUTATOR_ONLY": "1", "AFL_PYTHON_MODULE": "fuzzing.mutator", "AFL_AUTORESUME": "1",
-         "AFL_DISABLE_TRIM": "1", "AFL_KILL_SIGNAL": "15", "AFL_FORK_SERVER_KILL_SIGNAL": "15"}
+         "AFL_DISABLE_TRIM": "1", "AFL_KILL_SIGNAL": "15", "AFL_ALLOW_TMP": "1"}
 # Whether a machine hangs is told by its own watchdogs, in counted time. This is for a QEMU that does.
 TIMEOUT_MS = "120000"
 
@@ -144,12 +145,27 @@ def learn(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
 
 
 def shrink(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
-    """A shorter script with the same fault, by afl-tmin."""
-    shorter = f"{arguments.shrink}.short"
-    afl(["afl-tmin", "-i", arguments.shrink, "-o", shorter, "-t", TIMEOUT_MS, "-m", "none", "--",
-         *proxy(build(image), out, arguments)], table_of(image), out / "tmin.log")
-    print(f"{shorter}: {os.path.getsize(shorter)} bytes of {os.path.getsize(arguments.shrink)}; "
-          f"as C: make fuzz ARGS=\"--source {shorter}\"")
+    """A shorter script with the same fault."""
+    name = arguments.shrink
+    guest = Guest(machine(arguments, str(ROOT / build(image))))
+    out.mkdir(parents=True, exist_ok=True)
+
+    def wrong(script: bytes) -> str:
+        said = guest.run(script)
+        if said:
+            (out / "shrink.log").write_text(guest.console(), encoding="utf-8")
+            guest.stop()
+        return said
+
+    try:
+        script = pathlib.Path(name).read_bytes()
+        if not (fault := wrong(script)):
+            raise FuzzError(f"{name}: nothing is wrong with it, so nothing can be left out")
+        short = shortest(script, lambda shorter: wrong(shorter) == fault)
+    finally:
+        guest.stop()
+    pathlib.Path(f"{name}.short").write_bytes(short)
+    print(f"{name}.short: {len(short)} bytes of {len(script)}: {fault}; as C: make fuzz ARGS=\"--source {name}.short\"")
     return 0
 
 
@@ -182,7 +198,7 @@ def run_one(image: str, script: str, arguments: argparse.Namespace) -> int:
         wrong = guest.run(pathlib.Path(script).read_bytes())
         print(guest.console() if wrong else "", end="")
     finally:
-        guest.close()
+        guest.stop()
     print(f"{script}: {wrong or 'nothing is wrong'}")
     return 1 if wrong else 0
 

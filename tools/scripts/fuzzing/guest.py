@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The machine that runs scripts. Its kernel, of COVER=1, has the variable cover_link (kernel/base/cover.c), and the
-guest's memory is a file, so a script is a write to that file and what it reached is a read."""
+guest's memory is a file, so a script is a write to that file and what it reached is a read. That file and the console
+have no names, and QEMU ends with the process that started it, so a fuzzer that is killed leaves nothing."""
 
 import dataclasses
 import mmap
 import os
-import pathlib
-import shutil
 import struct
 import subprocess
-import tempfile
 import time
 
 from fairground.base.settings import Settings, make_settings
 from fairground.machine.machine import Machine
 from fairground.machine.qemu import QemuError
-from fairground.trace.trace import memory_directory
 
 IMAGE_BASE = 0xffffffff80000000  # linker.ld
 MAX_PROGRAM = 1024  # these three: kernel/base/cover.c
@@ -26,6 +23,8 @@ REACHED = HEAD.size + MAX_PROGRAM
 EVER = REACHED + NR_PLACES
 NOTHING = bytes(NR_PLACES)
 POLL_S = 0.0002
+MOST_CONSOLE = 1 << 26  # in bytes
+TIED = ["setpriv", "--pdeathsig", "KILL"]
 VERDICTS = ("", "it loses objects or pages each time", "its process does not end")
 
 
@@ -46,10 +45,8 @@ class Guest:
 
     def __init__(self, settings: Settings) -> None:
         self._link = symbols(settings.kernel)["cover_link"] - IMAGE_BASE
-        self._directory = tempfile.mkdtemp(prefix="fairground-", dir=memory_directory(settings.mem))
-        self._ram_file = os.path.join(self._directory, "ram")
-        self._settings = dataclasses.replace(settings, cmd="fuzz --link", ram_file=self._ram_file)
-        self._machine: Machine | None = None
+        self._settings = dataclasses.replace(settings, cmd="fuzz --link")
+        self._files: list[int] = []  # the memory, the console
         self._process: subprocess.Popen[bytes] | None = None
         self._ram: mmap.mmap | None = None
         self._ever = bytearray(NR_PLACES)
@@ -66,33 +63,31 @@ class Guest:
         if self._process and self._process.poll() is None:
             return
         self.stop()
-        with open(self._ram_file, "wb") as file:
-            file.truncate(self._settings.mem << 20)
-        self._machine = Machine(self._settings)
-        self._process = self._machine.start(f"file,id=console,path={self._machine.console}",
-                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                            stderr=subprocess.DEVNULL)
-        with open(self._ram_file, "r+b") as file:
-            self._ram = mmap.mmap(file.fileno(), 0)
+        self._files = [os.memfd_create(name) for name in ("ram", "console")]
+        os.truncate(self._files[0], self._settings.mem << 20)
+        self._ram = mmap.mmap(self._files[0], 0)
         self._asked = 0
-        while not HEAD.unpack_from(self._ram, self._link)[0]:
-            if self._process.poll() is not None:
-                raise QemuError(f"the machine ended before it took a script:\n{self.console()[-2000:]}")
-            time.sleep(POLL_S)
+        ram, console = (f"/proc/{os.getpid()}/fd/{file}" for file in self._files)
+        with Machine(dataclasses.replace(self._settings, ram_file=ram)) as machine:
+            machine.command = TIED + machine.command
+            self._process = machine.start(f"file,id=console,path={console}", stdin=subprocess.DEVNULL,
+                                          stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            while not HEAD.unpack_from(self._ram, self._link)[0]:
+                if self._process.poll() is not None:
+                    raise QemuError(f"the machine ended before it took a script:\n{self.console()[-2000:]}")
+                time.sleep(POLL_S)
 
     def stop(self) -> None:
         """End the machine, if there is one; keep what it has reached."""
-        if self._process and self._machine and self._ram:
+        if self._process:
             self._process.kill()
             self._process.wait()
+        if self._ram:
             self._merge()
             self._ram.close()
-            self._machine.__exit__()
-        self._process = self._machine = self._ram = None
-
-    def close(self) -> None:
-        self.stop()
-        shutil.rmtree(self._directory, ignore_errors=True)
+        for file in self._files:
+            os.close(file)
+        self._process, self._ram, self._files = None, None, []
 
     def run(self, script: bytes) -> str:
         """Run @script. Returns what was wrong, or ""."""
@@ -119,8 +114,7 @@ class Guest:
 
     def console(self) -> str:
         """What the machine has said."""
-        assert self._machine
-        return pathlib.Path(self._machine.console).read_text(encoding="utf-8", errors="replace")
+        return os.pread(self._files[1], MOST_CONSOLE, 0).decode(errors="replace")
 
     def _merge(self) -> None:
         assert self._ram

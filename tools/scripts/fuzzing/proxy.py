@@ -89,7 +89,7 @@ def main(words: list[str]) -> None:
         serve(guest, notes)
     finally:
         notes.end(guest)
-        guest.close()
+        guest.stop()
 
 
 if __name__ == "__main__":
