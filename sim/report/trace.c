@@ -267,7 +267,8 @@ static void pad_to_page(FILE *out)
 		fputc(0, out);
 }
 
-static void put_pages(FILE *out, const struct trace *trace)
+/* Where the pages of each CPU are: after this, from the next whole page on. */
+static void put_places(FILE *out, const struct trace *trace)
 {
 	u64 at = ALIGN_UP((u64)ftell(out) + 16ull * trace->nr_cpus, (u64)PAGE);
 
@@ -279,6 +280,20 @@ static void put_pages(FILE *out, const struct trace *trace)
 		at += size;
 	}
 	pad_to_page(out);
+}
+
+/* All before the pages is made in memory: a pipe does not tell how much it was given. */
+static void put_all(FILE *out, const struct trace *trace)
+{
+	char *head;
+	size_t size;
+	FILE *memory = open_memstream(&head, &size);
+
+	put_head(memory, trace);
+	put_places(memory, trace);
+	fclose(memory);
+	fwrite(head, size, 1, out);
+	free(head);
 	for (u32 cpu = 0; cpu < trace->nr_cpus; cpu++)
 		fwrite(trace->cpus[cpu].pages, PAGE, trace->cpus[cpu].nr_pages, out);
 }
@@ -297,8 +312,7 @@ void trace_write(struct trace *trace, const char *option, const char *path)
 {
 	FILE *out = output_create(option, path);
 
-	put_head(out, trace);
-	put_pages(out, trace);
+	put_all(out, trace);
 	output_finish(out, option, path);
 	printf("%s: %llu events", path, (unsigned long long)trace->events);
 	if (trace->lost)

@@ -68,6 +68,19 @@ def test_trace_cmd_reads_the_trace(sim, tmp_path, sched):
         running[cpu] = m[7]
 
 
+def test_a_trace_in_a_pipe_is_that_of_a_file(tmp_path):
+    """A pipe cannot say how much it was given; the file is padded to whole pages."""
+    words = [f"{BUILD}/schedsim", "--cpus", "2", "--time", "100ms", "hogs:n=3", "--trace"]
+    subprocess.run([*words, tmp_path / "run.dat"], check=True, capture_output=True, timeout=60)
+    read, write = os.pipe()
+    with open(read, "rb") as stream, subprocess.Popen([*words, f"/dev/fd/{write}"], pass_fds=[write],
+                                                      stdout=subprocess.DEVNULL) as process:
+        os.close(write)
+        data = stream.read(1 << 24)
+        stream.close()
+        assert process.wait(60) == 0 and data == (tmp_path / "run.dat").read_bytes()
+
+
 def test_trace_times_and_gaps(sim, tmp_path):
     """A gap of 5 s is more than the 27 bits between two events hold."""
     path = str(tmp_path / "t.dat")
