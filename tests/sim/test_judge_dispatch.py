@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The judge of lab 13, on few events made up: each rule once, and moments that no trace puts in order."""
+
+import sys
+
+import pytest
+
+from tests.conftest import ROOT
+
+sys.path.insert(0, f"{ROOT}/tests/model")
+from judge_dispatch import Court, Switch, Wakeup
+
+MS = 1_000_000
+NAMES = {1: "a", 2: "b", 3: "c"}
+
+
+def new(ms, pid, cpu=0, nice=0):
+    return Wakeup(int(ms * MS), cpu, pid, 120 + nice, True)
+
+
+def woken(ms, pid, cpu=0):
+    return Wakeup(int(ms * MS), cpu, pid, 120, False)
+
+
+def switch(ms, prev, following, stays=True, cpu=0):
+    return Switch(int(ms * MS), cpu, prev, stays, following, 120)
+
+
+def said(*events, cpus_per_llc=1, end=0):
+    court = Court(cpus_per_llc, 250, 100, NAMES)
+    return [verdict for _, verdict in court.hear(list(events), end * MS) if verdict is not None], court
+
+
+BEGIN = [new(0, 1), new(0, 2), switch(0, 0, 1)]
+
+
+def test_of_two_equals_each_has_its_turn():
+    """After each turn of one the other has the lesser vtime."""
+    verdicts, _ = said(*BEGIN, switch(8, 1, 2), switch(16, 2, 1), switch(24, 1, 2))
+    assert verdicts == ["", "", ""]
+
+
+@pytest.mark.parametrize("events, end, part", [
+    ([*BEGIN, new(1, 3), switch(8, 1, 2), switch(16, 2, 1)], 0,
+     "a-1 was taken from the queue, though the vtime of c-3, which waited there, is 8 ms less"),
+    ([new(0, 1, nice=-5), new(0, 2), switch(0, 0, 1), switch(8, 1, 2), switch(16, 2, 1), switch(24, 1, 2)], 0,
+     "b-2 took over from a-1, whose vtime is 2.754 ms less: that one goes on"),
+    ([*BEGIN, switch(4, 1, 2)], 0, "the turn of a-1 ended after 4 ms: a slice is 5 ms"),
+    ([*BEGIN], 100, "a-1 ran on for 86.999 ms, though b-2 waited"),
+    ([*BEGIN, switch(3, 1, 0, stays=False)], 0, "it idles, though b-2 has waited for 3 ms"),
+    ([*BEGIN, switch(8, 1, 2), switch(9, 2, 0, stays=False), woken(9.5, 2), switch(12, 0, 2)], 0,
+     "it idles, though a-1 has waited for 1 ms"),
+    ([new(0, 1), switch(0, 0, 1), new(0, 2, cpu=1), switch(0, 0, 2, cpu=1), new(1, 3, cpu=1), switch(8, 1, 3)], 0,
+     "c-3 was taken from another cache, though a-1 could go on"),
+])
+def test_each_rule(events, end, part):
+    verdicts, _ = said(*events, end=end)
+    assert any(part in verdict for verdict in verdicts), verdicts
+
+
+def test_a_sleeper_saves_up_a_slice_and_no_more():
+    """At 200 ms b begins after 12 turns of 8 ms, and c, which slept, is put 5 ms before that: 91."""
+    turns = [switch(8 * n, *((1, 2) if n % 2 else (2, 1))) for n in range(2, 26)]
+    _, court = said(*BEGIN[:2], new(0, 3), switch(0, 0, 3), switch(0.5, 3, 1, stays=False), switch(8, 1, 2), *turns,
+                    woken(201, 3))
+    assert court.tasks[3].vtime == 91 * MS
+
+
+def test_a_task_that_another_cpu_takes_at_that_moment_is_in_no_queue():
+    """Both CPUs choose at 8 ms: whichever was first has taken the one with the lesser vtime."""
+    verdicts, _ = said(new(0, 1), switch(0, 0, 1), new(0, 2, cpu=1), switch(0, 0, 2, cpu=1), new(1, 3), woken(1, 3),
+                       switch(8, 1, 0, stays=False), switch(8, 0, 3, cpu=1), cpus_per_llc=2)
+    assert not any(verdicts)
+
+
+def test_shares_are_compared_with_weights():
+    _, court = said(new(0, 1), new(0, 2, nice=5), switch(0, 0, 1), switch(100, 1, 2), switch(200, 2, 1))
+    court.tasks[1].name, court.tasks[2].name = "hog-1", "hog-2"
+    assert court.shares("hog") == "hog-1 got 50.0 % of the time of all hogs: by weight it is 75.2 %"
