@@ -53,13 +53,14 @@ plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=min
 SCX_FILE := $(basename $(basename $(notdir $(SRC))))
 SCX := $(if $(filter main,$(SCX_FILE)),$(notdir $(patsubst %/,%,$(dir $(SRC)))),$(SCX_FILE))
 SCX_CFLAGS := -std=gnu11 -O2 -g -fPIC -fno-strict-aliasing -ffreestanding -fno-builtin-printf -Isim/scx/include \
-	-Wall -Wno-unused -Wno-attributes -Wno-discarded-qualifiers -Werror=implicit-function-declaration
+	-Wall -Wno-unused -Wno-attributes -Wno-discarded-qualifiers -Werror=implicit-function-declaration $(SCX_WARN)
 # The same program as an object for the kernel (kernel/scx/object.c): it calls the kernel in each block of its code, and
 # its functions need little of the stack. (BPF allows 512 bytes.)
 SCX_KERNEL := -g0 -fPIE -fvisibility=hidden -mno-red-zone -mgeneral-regs-only -fcf-protection=none \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -fno-optimize-sibling-calls -fsanitize-coverage=trace-pc \
 	-Werror=frame-larger-than=2048
-scx: $(B)/schedsim ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so for schedsim, main.o for the kernel
+scx: $(B)/schedsim scx-programs ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so and main.o
+scx-programs:
 	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named'; exit 2; }
 	$(Q)mkdir -p $(B)/scx
 	@echo "  SCX     $(B)/scx/$(SCX).so"
@@ -68,6 +69,7 @@ scx: $(B)/schedsim ## a program of sched_ext: SRC=main.bpf.c makes build/scx/mai
 	$(PYTHON) tools/scripts/scx_maps.py $(abspath $(SRC) sim/scx/halves/$(SCX).c) <$$made.i >$$made.c && \
 	$(CC) $(SCX_CFLAGS) -DUSER_HALF -shared -I$(dir $(SRC)) -o $$made.so $$made.c && mv $$made.so $$out.so && \
 	$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$(dir $(SRC)) -c -o $$made.o $$made.c && mv $$made.o $$out.o
+.PHONY: scx-programs
 
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c
 	$(Q)test -f "$(SRC)" || { echo 'make traits SRC=FILE.c: a file is to be named'; exit 2; }

@@ -65,7 +65,8 @@ STUDENT = {"SMP", "SCHED", "HZ", "ICOUNT", "SEED", "CMD", "APPEND", "TIMEOUT", "
            "TESTS", "TEST", "DEBUG", "V"}
 STUDENT_WORDS = ("lab", "run", "trace", "why", "decisions", "convert", "gdb", "settings")
 # What make and the scripts pass to each other; not for people.
-PASSED_ON = {"FAIRGROUND_COMMIT", "MAKE", "MAKEFLAGS", "CFLAGS", "Q", "CSTD", "WARN", "SIM_CPUS", "OPT", "KCC"}
+PASSED_ON = {"FAIRGROUND_COMMIT", "MAKE", "MAKEFLAGS", "CFLAGS", "Q", "CSTD", "WARN", "SIM_CPUS", "OPT", "KCC",
+             "SCX_WARN"}
 
 
 def settings() -> set[str]:

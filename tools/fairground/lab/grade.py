@@ -18,7 +18,7 @@ from ..base.progress import Waiting, waiting
 from . import outputs, submission, tiers
 from .results import Result
 from .spec import TIERS, Lab
-from .workshop import BuildFailed, Workshop
+from .workshop import SCX_FUNCTIONS, BuildFailed, Workshop
 
 WARNING_COST = CHANGE_COST = 5
 
@@ -70,8 +70,9 @@ def _too_much(lab: Lab, workshop: Workshop, built: list[str]) -> str:
     around = workshop.system_calls(tiers.own_objects(lab))
     if around:
         return f"your code {around}; nothing was run"
-    calls = workshop.unexpected_calls(tiers.own_objects(lab))
-    may = "the scheduler may only call itself and what sched/host.h declares"
+    calls = workshop.unexpected_calls(tiers.own_objects(lab), lab.scx != "")
+    may = (f"a program for sched_ext may only call itself and what {SCX_FUNCTIONS} declares" if lab.scx else
+           "the scheduler may only call itself and what sched/host.h declares")
     if not calls and set(built) - {"simulator"}:
         calls = workshop.new_kernel_calls(lab)
         may = "it may call only what its file calls without it, and " + ", ".join(name + "()" for name in lab.calls)

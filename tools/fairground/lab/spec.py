@@ -87,6 +87,11 @@ class Lab:
         return next((hole.file for hole in self.holes if hole.whole and hole.file.endswith(".c")), "")
 
     @property
+    def scx(self) -> str:
+        """The file that is a scheduler for sched_ext, or ""."""
+        return next((name for name in self.files if name.endswith(".bpf.c")), "")
+
+    @property
     def tiers(self) -> tuple[str, ...]:
         """The parts of a grade that give points."""
         return tuple(tier for tier in TIERS if self.points(tier))
@@ -94,7 +99,7 @@ class Lab:
     @property
     def replayed(self) -> bool:
         """Are there runs of the simulator whose decisions are judged, which the grader repeats with the reference?"""
-        return any(run.judge not in ("explore", "compete", "read") for run in self.simulator)
+        return any(run.judge not in ("explore", "compete", "read", "dispatch") for run in self.simulator)
 
     def points(self, tier: str) -> float:
         if tier == "unit":

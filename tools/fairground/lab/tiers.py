@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ..base.tree import ROOT
-from . import box, checks, contest, explain, handout, reading, replay, verdicts
+from . import box, checks, contest, dispatching, explain, handout, reading, replay, verdicts
 from .explain import Findings
 from .results import Result, drawn
 from .spec import Lab, LabError, Run, UnitTests
@@ -178,6 +178,21 @@ def _another_run(lab: Lab, workshop: Workshop, run: Run, seed: int, command: lis
     return replay.another_run(replay.outline(record), workshop.outlines[key])
 
 
+def _dispatch(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
+    """A run of the simulator whose every switch is judged: the student's scheduler decides."""
+    words = [*dispatching.words(lab, run), "--seed", str(seed), *shlex.split(drawn(run.words, seed))]
+    again = f"make scx SRC={lab.scx} && " + shlex.join(["build/schedsim", "--trace", "run.dat", *words])
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        record = pathlib.Path(directory) / "run.dat"
+        ended = box.program(["build/schedsim", "--hang", "1s", "--trace", "RECORD", *words], workshop.tree,
+                            SIMULATOR_LIMITS, dispatching.view(lab, workshop.tree), record=record)
+        thrown_out = dispatching.thrown_out(ended.text)
+        stopped = f"the simulator was stopped: {_bug(ended.text) or ended.how}" if ended.status else ""
+        end = int(words[words.index("--time") + 1].removesuffix("ms")) * 1_000_000
+        findings = Findings() if thrown_out or stopped else dispatching.judge(record, 250, {**run.options, "end": end})
+    return _verdict("simulator", run, findings, thrown_out or stopped, again)
+
+
 def _simulate(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     words = shlex.split(drawn(run.words, seed))
     hz = int(words[words.index("--hz") + 1]) if "--hz" in words else 250
@@ -198,7 +213,8 @@ def _simulate(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
 
 
 Kind = Callable[[Lab, Workshop, Run, int], Result]
-SIMULATED: dict[str, Kind] = {"explore": contest.explore, "compete": contest.compete, "read": reading.simulated}
+SIMULATED: dict[str, Kind] = {"explore": contest.explore, "compete": contest.compete, "read": reading.simulated,
+                              "dispatch": _dispatch}
 
 
 def ends_not(result: Result) -> bool:
@@ -229,7 +245,8 @@ def _settings(lab: Lab, run: Run, seed: int) -> dict[str, str]:
 
 def _again(target: str, lab: Lab, settings: dict[str, str]) -> str:
     own = f" POLICIES={lab.policy}" if lab.policy else ""
-    return f"Again: make {target}{own} " + " ".join(f"{name.upper()}={shlex.quote(value)}"
+    first = f"make scx SRC={lab.scx} && " if lab.scx else ""
+    return f"Again: {first}make {target}{own} " + " ".join(f"{name.upper()}={shlex.quote(value)}"
                                                     for name, value in settings.items() if name != "kvm")
 
 
@@ -238,16 +255,22 @@ def _options(settings: dict[str, str]) -> list[str]:
 
 
 def _boot(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
-    """A run of the machine whose every decision is judged."""
+    """A run of the machine whose every decision is judged, or every switch."""
     settings = _settings(lab, run, seed)
-    again = _again("trace", lab, settings) + " EVENTS='decision:*' OUT=run.dat"
+    events = "sched:*" if lab.scx else "decision:*"
+    again = _again("trace", lab, settings) + f" EVENTS='{events}' OUT=run.dat"
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         record = pathlib.Path(directory) / "run.dat"
-        words = workshop.fairground("trace", "--events", "decision:*", "--out", str(record), *_options(settings))
+        words = workshop.fairground("trace", "--events", events, "--out", str(record), *_options(settings))
         ended = box.tool(words, workshop.tree, KERNEL_LIMITS, workshop.environment(), [record.parent])
+        thrown_out = dispatching.thrown_out(ended.text) if lab.scx else ""
         if not record.exists():
-            return Result("kernel", run.title, 0, run.points, f"the machine did not run: {_said(ended)}", again)
-        findings = JUDGES[run.judge](record, int(settings.get("hz", "250")))
+            why = thrown_out or f"the machine did not run: {_said(ended)}"
+            return Result("kernel", run.title, 0, run.points, why, again)
+        hz = int(settings.get("hz", "250"))
+        findings = dispatching.judge(record, hz, run.options) if lab.scx else JUDGES[run.judge](record, hz)
+    if thrown_out:
+        return _verdict("kernel", run, Findings(), thrown_out, again.removeprefix("Again: "))
     failed = f"the machine was stopped: {_said(ended)}" if ended.status or ended.timed_out else ""
     return _verdict("kernel", run, findings, failed, again.removeprefix("Again: "))
 
@@ -336,7 +359,7 @@ RUN: dict[str, Tier] = {"unit": unit, "simulator": simulator, "kernel": kernel}
 def targets(lab: Lab, workshop: Workshop, tier: str) -> list[str]:
     """What make builds for @tier, and with which variables."""
     own = [f"POLICIES={lab.policy}"] if lab.policy else []
-    plugin = ["plugin", f"SRC={lab.policy}"] if lab.policy else []
+    plugin = ["plugin", f"SRC={lab.policy}"] if lab.policy else ["scx", f"SRC={lab.scx}"] if lab.scx else []
     try:
         return {"unit": unit_targets(lab, workshop), "simulator": ["build/schedsim", *plugin],
                 "kernel": ["image", *own]}[tier]
@@ -345,7 +368,9 @@ def targets(lab: Lab, workshop: Workshop, tier: str) -> list[str]:
 
 
 def own_objects(lab: Lab) -> list[str]:
-    """Where the code of a policy of the student's own is, in a workshop's tree."""
+    """Where the code of a policy or a scheduler of the student's own is, in a workshop's tree."""
+    if lab.scx:
+        return [dispatching.program(lab, suffix) for suffix in ("so", "o")]
     return [contest.plugin(lab)] if lab.policy else []
 
 

@@ -32,6 +32,9 @@ NOT_MADE = re.compile(r"\*\*\* \[(?:\S+: )?build/(\S+)\.\w+\]")
 BUILD_LIMITS = box.Limits(cpu_s=40, wall_s=600, memory_mb=4096, writes_files=True)  # time and memory of each process
 LAYOUT, CODE = "linker.ld", "*(.text .text.*)"  # where the kernel's code is
 CODE_OF_KERNEL = ("arch/", "kernel/", "lib/", "sched/")
+SCX_FUNCTIONS = "sim/scx/include/scx/functions.h"
+SCX_FUNCTION = re.compile(r"^[a-z].*[ *]((?:scx|bpf)_\w+)\(", re.MULTILINE)
+SCX_COMPILER_CALLS = {"__sanitizer_cov_trace_pc"}  # in each block of the object for the kernel
 LOOK = "WARN=-w -fno-inline -fno-jump-tables"
 KEPT = ("inc", "policies", "sim", "schedsim", ".commit", ".flags", "kernel", "user", "fairground.elf",
         "initramfs.cpio", "vdso.so", "vdso.so.d", "vdso.so.debug")
@@ -193,16 +196,20 @@ class Workshop:
 
     def build(self, targets: list[str]) -> list[str]:
         """Build @targets. Returns warnings as file:line: text. Raises BuildFailed."""
-        done = self._make(targets)
+        done = self._make(targets, "SCX_WARN=-Werror")
         if not done.status:
             return []
         if stopped := self._stopped(done):
             raise BuildFailed(stopped)
-        warnings = _lines(done.text)
+        warnings = _lines(self._text(done))
         again = self._make(targets, f"WARN={self._lenient()}")
         if not again.status:
             return list(dict.fromkeys(warnings)) or ["a warning that has no place"]
-        raise BuildFailed(self._stopped(again) or _reason(again))
+        raise BuildFailed(self._stopped(again) or _reason(self._text(again)))
+
+    def _text(self, ended: box.Ended) -> str:
+        """The output of make, in which files have the names that the student knows."""
+        return ended.text.replace(f"{self.tree}/", "")
 
     def _stopped(self, ended: box.Ended) -> str:
         """Why a compiler came to no end of its own, of which another try would be as long; "" if all did."""
@@ -233,9 +240,14 @@ class Workshop:
         """What in the scheduler's machine code reaches around what it calls; "" if nothing does."""
         return objects.around(self._scheduler(more))
 
-    def unexpected_calls(self, more: list[str]) -> list[str]:
+    def unexpected_calls(self, more: list[str], scx: bool = False) -> list[str]:
         """What the scheduler, with the objects @more, calls beside itself and its host: exit(), printf() and the like.
+        If they are a program for @scx, what they call beside themselves and what such a program is offered.
         """
+        if scx:
+            offered = set(SCX_FUNCTION.findall((ROOT / SCX_FUNCTIONS).read_text(encoding="utf-8")))
+            used = objects.undefined([self.tree / name for name in more])
+            return sorted(used - offered - objects.COMPILER_CALLS - SCX_COMPILER_CALLS)
         allowed = set(objects.COMPILER_CALLS)
         for header in ("sched/host.h", "lib/string.h"):  # in the simulator, libc has what is in lib/string.c
             allowed |= set(DECLARED.findall((ROOT / header).read_text(encoding="utf-8")))
@@ -289,13 +301,18 @@ class Workshop:
         """How the files of @lab look, if they can be compiled. They are compiled to be looked at: no function is within
         another, and a `switch` jumps by name.
         """
-        names = [f"build/look/kernel/{name}.o" for name in lab.files if name.endswith(".c")]
+        names = [f"build/look/kernel/{name}.o" for name in lab.files if name.endswith(".c") and name != lab.scx]
         more = [f"POLICIES={lab.policy}"] if lab.policy else []
         for name in names:
             (self.tree / name).unlink(missing_ok=True)
+        targets = list(names)
+        if lab.scx:
+            program = pathlib.PurePath(lab.scx).name.removesuffix(".bpf.c")
+            targets, names = ["scx-programs"], [f"build/look/scx/{program}.o"]
+            more = [f"SRC={lab.scx}", f"SCX_WARN={LOOK.partition('=')[2]}"]
         if not names:
             return objects.Look()
-        done = self._make(names, "B=build/look", LOOK, *more)
+        done = self._make(targets, "B=build/look", LOOK, *more)
         if stopped := self._stopped(done):
             raise BuildFailed(stopped)
         if done.status:  # that is said with its reason when it is built to be run
@@ -311,15 +328,15 @@ class Workshop:
         return [sys.executable, "-m", "fairground", "--build", str(self.tree / "build"), *words]
 
 
-def _reason(ended: box.Ended) -> str:
+def _reason(text: str) -> str:
     """The first error of a compiler or linker."""
-    for file, line, severity, what in MESSAGE.findall(ended.text):
+    for file, line, severity, what in MESSAGE.findall(text):
         if severity != "warning":
             return f"{file}:{line}: {what}"
-    missing = LINK.findall(ended.text)
+    missing = LINK.findall(text)
     if missing:
         return f"there is no function {missing[0]}()"
-    lines = [line for line in ended.text.splitlines() if "rror" in line] or ended.text.splitlines() or ["make failed"]
+    lines = [line for line in text.splitlines() if "rror" in line] or text.splitlines() or ["make failed"]
     return lines[0][:300]
 
 
