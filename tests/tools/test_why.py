@@ -241,6 +241,16 @@ def test_waits_without_wakeups_are_unknown_and_not_zero():
     assert why.summary(nobody) == "lag-1 never waited." and why.unknown(nobody) == []
 
 
+def test_a_wakeup_that_is_served_at_once_is_no_wait(tmp_path):
+    """The burst finds its CPU idle each time but the first, when the other task comes before it."""
+    path = tmp_path / "idle.dat"
+    simulated("--trace", path, "--cpus", "1", "--time", "100ms", "periodic:run=1ms,period=1s",
+              "bursts:run=1ms,sleep=9ms")
+    found = why.find(str(path), "burst", 5)
+    assert len(found.waits) == len(found.explained) == 1 and found.waits[0].length == MS - 1
+    assert why.summary(found) == "burst-2 waited 1 time, 0.999999 ms in all; the longest:"
+
+
 def test_a_trace_of_linux_has_no_decisions():
     done = fairground("why", LINUX, "--waits", "2")
     assert done.returncode == 0 and "the trace has no decisions, so no rule is known" in done.stdout

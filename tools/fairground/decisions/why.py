@@ -115,9 +115,9 @@ def find(path: str, task: str | None, number: int, build: str = "") -> Found:
         trace = TraceFile(path)
         line, file = Timeline(trace), decisions_of(path)
         pids = pids_of(line, task)
-        waits = waits_of(line, pids)
-        chosen = waits[:number]
-        late = explain(line, chosen, file.records(SHAPES) if file else ())
+        all_waits = waits_of(line, pids)
+        waits = [wait for wait in all_waits if wait.length]  # a wakeup that is served at once is none
+        late = explain(line, waits[:number], file.records(SHAPES) if file else ())
         words = command_of(trace.about)
     name = " and ".join(sorted({line.label(pid) for pid in pids})[:4]) + " ..." * (len(pids) > 4)
     explained = []
@@ -125,7 +125,7 @@ def find(path: str, task: str | None, number: int, build: str = "") -> Found:
         found: list[Future] = []
         problem = ""
         if build and words:
-            past = [wait for wait in waits if wait.pid == each.wait.pid and wait.end < each.wait.start]
+            past = [wait for wait in all_waits if wait.pid == each.wait.pid and wait.end < each.wait.start]
             try:
                 found = futures(build, words, each.wait, past, str(result.of_trace(trace.about)["sched"]))
             except FileError as error:
