@@ -10,6 +10,8 @@
 #include "sim/engine/output.h"
 
 #define BUFFER_BYTES (64u << 10) /* files are long: few writes */
+/* An earlier write failed, and its error is not known any more. */
+#define REFUSED "a part of it was refused; is the disk full?"
 
 /*
  * The file @path, opened. A descriptor that the caller gave is used as it is, by its name
@@ -36,7 +38,7 @@ FILE *output_create(const char *option, const char *path)
 
 __noreturn void output_refused(const char *option, const char *path)
 {
-	const char *why = errno ? strerror(errno) : "a part of it was refused";
+	const char *why = errno ? strerror(errno) : REFUSED;
 	struct stat status;
 
 	if (!stat(path, &status) && S_ISREG(status.st_mode))
@@ -61,7 +63,7 @@ static void finish_standard_output(void)
 	if (!fflush(stdout) && !failed)
 		return;
 	fprintf(stderr, "schedsim: the output cannot be written: %s\n",
-		errno ? strerror(errno) : "a part of it was refused");
+		errno ? strerror(errno) : REFUSED);
 	_exit(EXIT_USAGE);
 }
 

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A host without room, without permission, without network: a sentence, and nothing half-done is left."""
 
+import errno
 import os
 import re
 import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from fairground import __main__
 from fairground.__main__ import make_parser
 from fairground.base import whole
 from fairground.helps import parsers
@@ -53,6 +56,33 @@ def test_a_full_disk_keeps_the_old_file_and_leaves_no_part(words, trace, tmp_pat
     assert done.returncode == 2 and not done.stdout, done
     assert done.stderr.count("\n") == 1 and done.stderr.endswith(f"{out}: File too large\n"), done.stderr
     assert os.listdir(tmp_path) == [out.name] and out.read_text() == "old"
+
+
+@needs_simulator
+def test_a_full_disk_of_temporary_files_is_named(trace, monkeypatch, capsys):
+    def full(*_, **__):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    monkeypatch.setenv("TMPDIR", "/nowhere")
+    assert __main__.main(["--build", BUILD, "replay", str(trace)]) == 2
+    assert capsys.readouterr().err == "fairground: No space left on device; $TMPDIR is /nowhere\n"
+
+
+@needs_simulator
+def test_a_program_that_a_signal_ends_is_told_so(trace):
+    done = fairground("replay", trace, room=ROOM)
+    assert done.returncode == 125
+    assert done.stderr == "fairground: schedsim: ended by signal 25, File size limit exceeded\n"
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_full_disk_leaves_no_half_tree(tmp_path, is_there):
+    to = tmp_path / "student"
+    if is_there:
+        to.mkdir()
+    done = fairground("lab", "handout", "1", to, room=ROOM)
+    assert done.returncode == 2 and done.stderr == f"fairground: {to}: cannot be written: File too large\n"
+    assert to.exists() == is_there and os.listdir(tmp_path) == [to.name] * is_there and not list(to.rglob("*"))
 
 
 def test_what_is_no_file_is_written_itself(tmp_path):

@@ -3,6 +3,7 @@
 
 import argparse
 import contextlib
+import errno
 import importlib
 import io
 import os
@@ -28,6 +29,7 @@ STATUSES = {0: "done, and what was claimed holds", 1: "a claim, a comparison or 
             STATUS_TIMEOUT: "the machine took longer than TIMEOUT",
             STATUS_NOT_STARTED: "a program, a file of the build or a scheduler is missing",
             128 + signal.SIGINT: "Ctrl-C; finished parts are kept"}
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 MORE_STATUSES = "run: otherwise the status of CMD in the machine."
 
 
@@ -190,7 +192,8 @@ def main(words: list[str] | None = None) -> int:
         raise
     except OSError as error:  # the host's: no room, no permission
         name = f"{error.filename}: " if error.filename else ""
-        print(f"fairground: {name}{error.strerror or error}", file=sys.stderr)
+        place = f"; $TMPDIR is {os.environ.get('TMPDIR', '/tmp')}" if not name and error.errno in NO_ROOM else ""
+        print(f"fairground: {name}{error.strerror or error}{place}", file=sys.stderr)
         return 2
 
 

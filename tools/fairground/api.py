@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from .base import tree
-from .base.errors import InputError, reading
+from .base.errors import InputError, reading, why_failed
 from .base.packages import MissingPackage as MissingPackage, load
 from .base.settings import UsageError as UsageError
 from .decisions.decision_file import DecisionError as DecisionError, open_file
@@ -209,8 +209,7 @@ def simulate(*workloads: str | os.PathLike[str], sched: str = "cfs", cpus: int =
         except (OSError, QemuError) as error:
             raise SimulatorError(str(error)) from error
         if done.returncode:
-            said = done.stderr.strip().splitlines()
-            raise SimulatorError(said[0] if said else f"schedsim: status {done.returncode}")
+            raise SimulatorError(why_failed(done).splitlines()[0])
         with open(out, encoding="utf-8") as f:
             result = json.load(f)
     return Simulation(result, Trace(trace) if trace else None)

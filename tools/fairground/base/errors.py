@@ -5,7 +5,9 @@ a file that is damaged."""
 import contextlib
 import lzma
 import os
+import signal
 import struct
+import subprocess
 import tarfile
 import zlib
 from collections.abc import Iterator
@@ -23,6 +25,13 @@ class InputError(Exception):
 
 class FileError(InputError):
     """What is in a file is not what is expected there, or is damaged. The text does not name the file."""
+
+
+def why_failed(done: subprocess.CompletedProcess[str]) -> str:
+    """Why the program @done failed: its own words, or how it was ended without any."""
+    ended = f"status {done.returncode}" if done.returncode > 0 else \
+        f"ended by signal {-done.returncode}, {signal.strsignal(-done.returncode)}"
+    return done.stderr.strip() or ended
 
 
 @contextlib.contextmanager

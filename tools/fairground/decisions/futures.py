@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from ..base.errors import FileError
+from ..base.errors import FileError, why_failed
 from ..base.settings import SCHEDULERS
 from ..machine.simulator import program
 from ..trace.timeline import Timeline
@@ -53,7 +53,7 @@ def run(build: str, words: Sequence[str], option: str, path: str) -> None:
     """Run the simulator, which writes @path because of @option. Raises FileError if it cannot."""
     done = subprocess.run([program(build), *words, option, path], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise FileError(f"the run cannot be repeated: {done.stderr.strip() or done.returncode}")
+        raise FileError(f"the run cannot be repeated: {why_failed(done)}")
 
 
 def _under(line: Timeline, wait: Wait, past: Sequence[Wait], policy: str) -> Future:

@@ -48,6 +48,7 @@ from typing import Any
 
 from .. import result
 from ..base import names
+from ..base.errors import why_failed
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError, make_settings
 from ..machine.machine import at_once, commit, run_batch
@@ -132,7 +133,7 @@ def simulate(build: str, card: Card, sched: str, run: Run, features: Sequence[st
             words.append(rtapp)
         done = subprocess.run(words, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise QemuError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
+            raise QemuError(f"{' '.join(words)}: {why_failed(done)}")
         data = json.loads(Path(out).read_text(encoding="utf-8"))
         return data, Path(stat).read_text(encoding="utf-8")
 

@@ -145,6 +145,18 @@ def write_all(labs: list[Lab], to: pathlib.Path, root: pathlib.Path = ROOT) -> i
             raise LabError(f"lab {lab.number}: {min(both)} has a region of another lab, too")
         cut |= mine
         outside |= regions.outside(mine, lab)
+    is_there = to.exists()
+    try:
+        return _fill(labs, to, root, cut, outside)
+    except OSError:  # no half tree is left, which a second attempt would refuse
+        shutil.rmtree(to, ignore_errors=True)
+        if is_there:
+            to.mkdir()
+        raise
+
+
+def _fill(labs: list[Lab], to: pathlib.Path, root: pathlib.Path, cut: dict[str, str], outside: dict[str, str]) -> int:
+    """Write the tree: files with a stub as @cut has them, with the digests of what is @outside of regions."""
     files: dict[str, str] = {}
     for name, path in [*((name, root / name) for name in source_files(root)),
                        *(pair for lab in labs for pair in own_files(lab)),

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 
 from ..base import tree
+from ..base.errors import why_failed
 from ..base.settings import Settings
 from .qemu import QemuError
 
@@ -60,5 +61,5 @@ def run(settings: Settings, workload: str | Sequence[str], out: str | None, cost
     words = command(settings, workload, out, costs, more)
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise QemuError(f"{' '.join(words)}: {done.stderr.strip() or done.returncode}")
+        raise QemuError(f"{' '.join(words)}: {why_failed(done)}")
     return done.stdout

@@ -18,6 +18,7 @@ from typing import Any
 
 from .. import result
 from ..base import samples, stats, whole
+from ..base.errors import why_failed
 from ..base.option_values import parse_number
 from ..base.packages import brings
 from ..base.progress import Progress
@@ -76,7 +77,7 @@ def simulate(build: str, words: Sequence[str]) -> dict[str, Any]:
         path = Path(directory, "run.json")
         done = subprocess.run([program, "--json", str(path), *words], capture_output=True, text=True, check=False)
         if done.returncode:
-            raise QemuError(f"schedsim {' '.join(words)}: {done.stderr.strip() or done.returncode}")
+            raise QemuError(f"schedsim {' '.join(words)}: {why_failed(done)}")
         data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         return data
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from ..base.errors import DAMAGE, FileError, reading
+from ..base.errors import DAMAGE, FileError, reading, why_failed
 from ..base.expect import expect
 from ..base.settings import SCHEDULERS, UsageError, make_settings
 from ..base.stats import parse_seeds
@@ -106,7 +106,7 @@ def commit_of(path: str) -> str:
     """The commit that the simulator at @path was built from, as it says itself."""
     done = subprocess.run([path, "--time", "1us", "hogs:n=1"], capture_output=True, text=True, check=False)
     if done.returncode:
-        raise QemuError(f"{path}: {done.stderr.strip() or done.returncode}")
+        raise QemuError(f"{path}: {why_failed(done)}")
     return expect(r"^schedsim (\S+): ", done.stdout)[1]
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from .. import result
 from ..base import stats, whole
-from ..base.errors import reading
+from ..base.errors import reading, why_failed
 from ..base.option_values import listed
 from ..base.progress import Progress
 from ..base.settings import SCHEDULERS, Settings, UsageError
@@ -165,7 +165,7 @@ class Replay:
             words = [simulator.program(self.build), "--trace", out, *self.words(path, policy, vary)]
             done = subprocess.run(words, capture_output=True, text=True, check=False)
             if done.returncode:
-                raise QemuError(f"schedsim: {done.stderr.strip() or done.returncode}")
+                raise QemuError(f"schedsim: {why_failed(done)}")
             line = Timeline(out)
         numbers = {pid: number_of(comm) for pid, comm in line.comms.items()}
         found = {pid: self.first[self.of.tasks[nr].pid] for pid, nr in numbers.items() if nr is not None}
