@@ -50,7 +50,7 @@ static struct output open_output(const struct report *report, struct sim *sim, c
 		output.decisions_trace =
 			trace_new(sim, usual | DECISION_EVENTS, report_about(report, policy));
 	else if (o->decisions)
-		output.decisions = decisions_open(sim, report, policy, o->decisions);
+		output.decisions = decisions_open(sim, report, setup_label(policy), o->decisions);
 	return output;
 }
 
@@ -208,8 +208,8 @@ static void check_output(const struct options *o, const struct report *report)
 		usage_error("--explain: the run ends before that, after %llu ms; --time makes it "
 			    "longer",
 			    (unsigned long long)(report->duration / NS_PER_MS));
-	if (scx_name() && (report->nr_results > 1 || o->bench || o->explain || o->decisions))
-		usage_error("--scx: of one run, without --bench, --explain and --decisions");
+	if (scx_name() && (report->nr_results > 1 || o->bench || o->explain))
+		usage_error("--scx: of one run, without --bench and --explain");
 	if (o->explain_cpu >= report->machine->nr_cpus)
 		usage_error("--explain-cpu %lld: the machine has %u CPUs",
 			    (long long)o->explain_cpu, report->machine->nr_cpus);

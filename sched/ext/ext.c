@@ -18,6 +18,7 @@ static void place_globally(struct ext_rq *er, struct task *t)
 {
 	ext_part(t)->seen->slice = EXT_SLICE_DEFAULT;
 	ext_dsq_in(er, &er->x->global, t, 0);
+	class_because(er->rq, REASON_bypassed);
 }
 
 /* The scheduler gets @t: it inserts it at once, or keeps it. */
@@ -29,6 +30,7 @@ static void give(struct ext_rq *er, struct task *t, u64 flags)
 	debug_assert_locked(er->rq);
 	__atomic_store_n(&e->op, turn | OP_QUEUEING, __ATOMIC_RELAXED);
 	EXT_OP(er, EXT_ENQUEUE, t, enqueue, t, flags);
+	class_because(er->rq, e->at.direct ? REASON_inserted : REASON_kept);
 	if (e->at.direct)
 		ext_direct(er, t, flags);
 	else if (er->x->bypass)
@@ -58,6 +60,7 @@ void ext_place(struct ext_rq *er, struct task *t, u64 flags)
 	if (e->sticky || stays || er->x->bypass)
 		e->at.direct = false;
 	e->sticky = 0;
+	class_because(er->rq, arrived ? REASON_sent : stays ? REASON_bound : REASON_inserted);
 	if (arrived)
 		ext_local_in(er, t, e->direct_flags);
 	else if (stays)
@@ -229,8 +232,11 @@ static void ask_scheduler(struct ext_rq *er)
 	}
 }
 
-/* Brings work to the local queue if the CPU needs it. May drop the lock. */
-static void find_work(struct ext_rq *er)
+/*
+ * Brings work to the local queue if the CPU needs it. Returns the rule by which the work that is
+ * there runs. May drop the lock.
+ */
+static enum class_rule find_work(struct ext_rq *er)
 {
 	struct rq *rq = er->rq;
 
@@ -239,8 +245,12 @@ static void find_work(struct ext_rq *er)
 		er->released = false;
 		EXT_OP(er, EXT_OTHER, NULL, cpu_acquire, (s32)rq->cpu);
 	}
-	if (!has_work(er) && rq->online && !ext_consume(er, &er->x->global) && !outranked(rq))
-		ask_scheduler(er);
+	if (has_work(er) || !rq->online)
+		return REASON_first_local;
+	if (ext_consume(er, &er->x->global) || outranked(rq))
+		return REASON_first_global;
+	ask_scheduler(er);
+	return REASON_dispatched;
 }
 
 /* Does the task that runs go on without a slice because nobody else is there? */
@@ -271,21 +281,25 @@ static void ext_set_next(struct rq *rq, struct task *t)
 static struct task *ext_pick(struct rq *rq)
 {
 	struct ext_rq *er = ext_of(rq);
+	enum class_rule rule;
 	struct task *t = NULL;
 
 	set_last(er, false);
-	find_work(er);
+	rule = find_work(er);
 	if (outranked(rq))
 		return NULL;
-	if (has_slice(er) || runs_alone(er))
+	if (has_slice(er) || runs_alone(er)) {
 		t = er->curr;
-	else if (er->local.nr)
+		rule = has_slice(er) ? REASON_rest_of_slice : REASON_alone;
+	} else if (er->local.nr) {
 		t = ext_dsq_after(&er->local, NULL);
+	}
 	/* It blocked, and woke up while the lock was dropped: nobody switches to it. */
 	if (t && t == rq->curr && t != er->curr) {
 		ext_charge(rq);
 		ext_set_next(rq, t);
 	}
+	class_because(rq, t ? rule : REASON_none_dispatched);
 	if (t && !ext_part(t)->seen->slice)
 		ext_part(t)->seen->slice = EXT_SLICE_DEFAULT;
 	if (!t) {
@@ -315,6 +329,7 @@ static void ext_put_prev(struct rq *rq, struct task *t)
 	if (er->curr == t) {
 		stop_running(er, t, true);
 		ext_part(t)->runnable_at = rq->clock;
+		class_because(rq, REASON_rest_of_slice);
 		if (seen->slice && !er->x->bypass)
 			ext_local_in(er, t, EXT_ENQ_HEAD);
 		else
@@ -379,6 +394,21 @@ u32 ext_reenqueue_local(struct ext_call *c)
 	return nr;
 }
 
+static void ext_numbers(struct rq *rq, struct task *t, struct class_numbers *n)
+{
+	const struct ext_task *e = t ? ext_part(t) : NULL;
+	const struct ext_dsq *q;
+
+	debug_assert_locked(rq);
+	if (!e || !e->seen)
+		return;
+	q = READ_ONCE(e->dsq);
+	n->bw = e->seen->weight;
+	n->deadline = e->seen->vtime;
+	n->budget = e->seen->slice == EXT_SLICE_INFINITE ? -1 : (s64)e->seen->slice;
+	n->replenish_at = q ? q->id : (e->op & OP_STATE) ? ~0ull : EXT_DSQ_INVALID;
+}
+
 static int ext_prio(const struct sched_attr_req *req)
 {
 	bool valid = !req->rt_priority && nice_is_valid(req->nice);
@@ -390,6 +420,10 @@ const struct sched_class ext_class = {
 	.name = "ext",
 	.rank = CLASS_ext,
 	.nice = true,
+	.recorded = true,
+	.rule = { [ACT_enter] = REASON_kept,
+		  [ACT_stop] = REASON_kept,
+		  [ACT_select] = REASON_remains },
 	.enqueue = ext_enqueue,
 	.dequeue = ext_dequeue,
 	.nr_queued = ext_nr_queued,
@@ -407,5 +441,5 @@ const struct sched_class ext_class = {
 		    .set_attr = ext_set_attr,
 		    .join = ext_join,
 		    .quit = ext_quit },
-	.debug = { .check = ext_check },
+	.debug = { .numbers = ext_numbers, .check = ext_check },
 };

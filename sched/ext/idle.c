@@ -157,6 +157,7 @@ static u32 choose(struct ext_rq *er, struct task *t, u32 cpu, u64 wake_flags)
 	s32 to;
 
 	debug_assert_locked(er->rq);
+	class_because(er->rq, REASON_chosen);
 	if (x->ops->select_cpu && !x->bypass) {
 		e->at.selected = true;
 		to = x->ops->select_cpu(&(struct ext_call){ x, er, EXT_SELECT, t, cpu }, t,
@@ -167,6 +168,7 @@ static u32 choose(struct ext_rq *er, struct task *t, u32 cpu, u64 wake_flags)
 		return t->cpu;
 	}
 	to = (s32)select_default(x, t, t->cpu, cpu, wake_flags, &idle);
+	class_because(er->rq, idle ? REASON_default_idle : REASON_default_busy);
 	if (idle) {
 		e->seen->slice = EXT_SLICE_DEFAULT;
 		e->at.direct = true;
@@ -184,10 +186,14 @@ unsigned ext_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned re
 	if (!(reason & SELECT_EXEC)) {
 		ext_part(t)->at.direct = false;
 		ext_part(t)->direct_flags = 0;
+		class_because(rq, REASON_only_cpu);
 		if (t->nr_allowed > 1)
 			to = choose(er, t, cpu, reason & (SELECT_WAKE | SELECT_FORK | SELECT_SYNC));
 	}
-	return task_may_be_on(t, cpu_rq(rq->s, to)) ? to : any_allowed_cpu(rq->s, t);
+	if (task_may_be_on(t, cpu_rq(rq->s, to)))
+		return to;
+	class_because(rq, REASON_only_allowed);
+	return any_allowed_cpu(rq->s, t);
 }
 
 /* --- what an operation may do --------------------------------------------- */

@@ -166,8 +166,10 @@ static u16 put_levels(struct rq *rq, const struct task *t, unsigned waker)
 
 /* --- records ------------------------------------------------------------------ */
 
-static u8 policy_of(const struct task *t)
+static u8 policy_of(const struct sched_class *class, const struct task *t)
 {
+	if (class->rank == CLASS_ext)
+		return CLASS_POLICY_ext;
 	if (!t)
 		return CLASS_POLICY_real_time;
 	return t->policy == SCHED_DEADLINE ? CLASS_POLICY_deadline
@@ -216,7 +218,7 @@ static void end(struct event_sched_decision_class *d, struct rq *rq,
 	d->used = n.used;
 	d->period_end = n.period_end;
 	d->act = (u8)act;
-	d->policy = policy_of(t);
+	d->policy = policy_of(class, t);
 	d->rule = (u8)rule;
 	d->flags = n.throttled ? DECISION_THROTTLED : 0;
 	if (t) {
@@ -339,7 +341,8 @@ static void record_enqueue(struct rq *rq, struct task *t, unsigned flags)
 	}
 	begin_among_all(&d, rq, t->class, t, flags);
 	own(rq, t->class)->enqueue(rq, t, flags);
-	end(&d, rq, t->class, t, ACT_enter, arrival(flags));
+	end(&d, rq, t->class, t, ACT_enter,
+	    t->class->rule[ACT_enter] ? rule_of(rq, t->class, ACT_enter) : arrival(flags));
 }
 
 static bool record_dequeue(struct rq *rq, struct task *t, unsigned flags)
@@ -375,7 +378,7 @@ static struct task *record_pick(struct rq *rq)
 		return own(rq, class)->pick(rq);
 	rq->class_rule = REASON_class_order;
 	t = own(rq, class)->pick(rq);
-	rule = t ? rule_of(rq, class, ACT_pick) : REASON_nobody;
+	rule = t || rq->class_rule ? rule_of(rq, class, ACT_pick) : REASON_nobody;
 	begin_among_all(&d, rq, class, NULL, 0);
 	d.active = active;
 	d.answer = t != NULL;
@@ -428,6 +431,20 @@ static void record_yield(struct rq *rq)
 	end(&d, rq, t->class, t, ACT_yield, REASON_yields);
 }
 
+/* The task stops before the next one is set. Only a class that says by what rule has a record. */
+static void record_put_prev(struct rq *rq, struct task *t)
+{
+	struct event_sched_decision_class d;
+
+	if (!traced(rq->s, EVENT_sched_decision_class) || t->on_rq != TASK_QUEUED) {
+		own(rq, t->class)->put_prev(rq, t);
+		return;
+	}
+	begin_among_all(&d, rq, t->class, t, 0);
+	own(rq, t->class)->put_prev(rq, t);
+	end(&d, rq, t->class, t, ACT_stop, rule_of(rq, t->class, ACT_stop));
+}
+
 static unsigned record_select(struct rq *rq, struct task *t, unsigned cpu, unsigned reason)
 {
 	struct event_sched_decision_class d;
@@ -457,8 +474,11 @@ void class_record(struct sched *s)
 		WRITE_ONCE(c->enqueue, on ? record_enqueue : mine->enqueue);
 		WRITE_ONCE(c->dequeue, on ? record_dequeue : mine->dequeue);
 		WRITE_ONCE(c->pick, on ? record_pick : mine->pick);
-		WRITE_ONCE(c->preempts, on ? record_preempts : mine->preempts);
+		if (mine->preempts)
+			WRITE_ONCE(c->preempts, on ? record_preempts : mine->preempts);
 		WRITE_ONCE(c->tick, on ? record_tick : mine->tick);
+		if (mine->rule[ACT_stop])
+			WRITE_ONCE(c->put_prev, on ? record_put_prev : mine->put_prev);
 		WRITE_ONCE(c->yield, on ? record_yield : mine->yield);
 		WRITE_ONCE(c->smp.select_cpu, on ? record_select : mine->smp.select_cpu);
 	}

@@ -3,12 +3,14 @@
 
 import filecmp
 import functools
+import json
 import os
 import re
 import subprocess
 
 import pytest
 
+from fairground.decisions.class_decisions import place, read
 from tests.conftest import BUILD, ROOT
 
 MIXED = ["--cpus", "4", "--time", "4s", "hogs:n=6", "bursts:n=2,run=2ms,sleep=10ms"]
@@ -75,6 +77,49 @@ def test_two_runs_are_the_same_to_the_byte(sim, tmp_path):
         sim("--scx", loaded("central"), "--trace", f"{tmp_path}/{n}.dat", *MIXED, "pingpong", "forks")
     assert filecmp.cmp(tmp_path / "1.dat", tmp_path / "2.dat", shallow=False)
     assert (tmp_path / "1.dat").stat().st_size > 100_000
+
+
+@pytest.mark.parametrize("name", ["fifo", "vtime", "central", "llc"])
+def test_recording_decisions_changes_nothing(traced_alike, name):
+    traced_alike(f"--scx {loaded(name)} --cpus 4 --time 1s hogs:n=6 bursts:n=2,run=2ms,sleep=10ms pingpong forks")
+
+
+@pytest.fixture(name="decided", scope="module")
+def decisions_of_a_program(tmp_path_factory):
+    path = tmp_path_factory.mktemp("scx") / "d.json"
+    subprocess.run([f"{BUILD}/schedsim", "--scx", loaded("vtime"), "--cpus", "2", "--time", "1s", "--decisions",
+                    str(path), "hogs:n=3", "bursts:n=2,run=2ms,sleep=10ms"], check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+def fairground(*words):
+    return subprocess.run(["python3", "-m", "fairground", *map(str, words)], capture_output=True, text=True, check=True,
+                          env={**os.environ, "PYTHONPATH": f"{ROOT}/tools"}).stdout
+
+
+def test_decisions_say_by_which_rule_and_who_else_waited(decided):
+    """That a task cannot follow itself: dispatch brings another one, and only then the first is inserted again."""
+    assert json.loads(decided.read_text().partition("\n")[0])["sched"] == "scx:vtime"
+    found = [d for d in read(str(decided)) if d.policy == "ext"]
+    assert {("enter", "inserted"), ("enter", "sent"), ("pick", "dispatched"), ("pick", "first_local"),
+            ("select", "default_idle"), ("select", "default_busy"), ("stop", "inserted"),
+            ("leave", "sleeps"), ("leave", "departs")} == {(d.kind, d.rule) for d in found}
+    pick = next(nr for nr, d in enumerate(found) if d.rule == "dispatched" and d.cpu == 0)
+    stop = found[pick + 1]
+    rows = {task.name: (place(task.replenish_at), task.budget) for task in found[pick].candidates}
+    assert (found[pick].subject, stop.kind, stop.subject) == ("hog-3", "stop", "hog-1")
+    assert rows == {"hog-1": ("no queue", 0), "hog-3": ("the local queue", 20_000_000),
+                    "burst-4": ("queue 0x0", 20_000_000), "burst-5": ("queue 0x0", 20_000_000)}
+    assert (place(stop.replenish_at), stop.deadline) == ("queue 0x0", 20_000_000)
+    assert all(d.complete for d in found)
+
+
+def test_why_says_who_ran_by_which_rule_and_where_the_task_waited(decided):
+    told = fairground("why", decided, "--task", "burst", "--waits", "1")
+    assert "ext picked hog-1: it was the first in the local queue of the CPU" in told
+    assert "burst-5 waits in queue 0x0" in told and "can take over from a program for sched_ext" in told
+    full = fairground("decisions", decided, "--rule", "dispatched", "--limit", "1", "--full")
+    assert "slice left  waits in" in full and "dispatch of its scheduler chose" in full
 
 
 def test_a_scheduler_that_loses_a_task_is_thrown_out_and_nobody_is_lost(sim):

@@ -136,8 +136,8 @@ and changes no byte of a trace then. A decision is one call of a fair policy's h
 
 In a tree of groups each level has its own queue, so one switch consists of several picks: first the root's queue, then
 the group's. Kinds of their own are `select`: on which CPU a fair task wakes up or starts ([below](#on-which-cpu)),
-`balance`: which tasks a CPU takes from others ([below](#balancing)), and `class`: what the real-time and deadline
-classes decide ([below](#real-time-and-deadline)). With `quota` and `pool` every movement of a group's runtime is told
+`balance`: which tasks a CPU takes from others ([below](#balancing)), and `class`: what the other classes
+decide ([below](#real-time-and-deadline)). With `quota` and `pool` every movement of a group's runtime is told
 ([below](#quotas)).
 
 ## Recording
@@ -380,6 +380,10 @@ In JSON such a line has `kind` "class", the fields below, and two lists of objec
 followed by one `sched_decision_class`. Python reads them with `fairground.decisions.class_decisions.read(path)`. While
 they are recorded, operations that record stand before those of the class. The class itself tells of budgets,
 throttling, pushes and pulls, which happen inside others.
+
+Under a program for sched_ext ([scx.md](scx.md)) these are the decisions of class `ext`, with `policy` "ext". A row has
+the dispatch queue where the task waits, its vtime, and what is left of its slice. That a program's `dispatch` inserts a
+task into a queue of its own is no decision of the class and not recorded; that the task comes to a CPU is.
 
 ### A decision of such a class
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Decisions of the real-time and deadline classes: sched_decision_class and its rows (sched/observe/decision.def).
+"""Decisions of the other classes than the fair one: sched_decision_class and its rows (sched/observe/decision.def).
 
 `fairground decisions` prints them among those of fair policies. They are in the same files: lines of JSON from
 schedsim --decisions, or a trace.dat (docs/decisions.md).
@@ -127,7 +127,7 @@ def answer(d: ClassDecision) -> str:
         return f"to CPU {d.to}" if d.kind != "select" or d.to != d.cpu else f"stays on {d.cpu}"
     return {"pick": ("nobody", "picked"), "preempt": ("waits", "takes over"), "tick": ("goes on", "turn is over"),
             "enter": ("", "queued"), "leave": ("", "leaves"), "yield": ("", "yields"), "throttle": ("", "throttled"),
-            "replenish": ("", "may run")}.get(d.kind, ("no", "yes"))[bool(d.answer)]
+            "replenish": ("", "may run"), "stop": ("", "stops")}.get(d.kind, ("no", "yes"))[bool(d.answer)]
 
 
 def sentence(rule: str) -> str:
@@ -135,11 +135,26 @@ def sentence(rule: str) -> str:
     return tree_names("REASON").get(rule, "")
 
 
+DSQ = {1 << 63: "no queue", 1 << 63 | 1: "the global queue", 1 << 63 | 2: "the local queue",
+       (1 << 64) - 1: "its scheduler"}  # numbers of sched/ext.h, and of decision.def
+
+
+def place(dsq: int) -> str:
+    """Where a task of ext waits, in words."""
+    return DSQ.get(dsq, f"queue {dsq:#x}")
+
+
+def _slice(ns: int) -> str:
+    return "endless" if ns < 0 else _ms(ns)
+
+
 def _task(d: ClassDecision, task: Task) -> str:
     name = task.comm if task.has(Flag.SERVER) else task.name
     text = f" {'>' if task.pid == d.pid else ' '} {name:>18}  {task.prio:4}  {task.position:3}"
     if d.policy in ("deadline", "fair_server"):
         text += f" {_ms(task.deadline - d.clock):>13} {_ms(task.budget):>11} {task.bw / (1 << 20):>9.1%}"
+    elif d.policy == "ext":
+        text += f"  {task.bw:>6} {_ms(task.deadline):>17} {_slice(task.budget):>11}  {place(task.replenish_at)}"
     else:
         text += f"  {task.slice or '-':>5}"
     marks = [what for flag, what in ((Flag.RUNS, "runs"), (Flag.THROTTLED, "throttled")) if task.has(flag)]
@@ -149,7 +164,9 @@ def _task(d: ClassDecision, task: Task) -> str:
 def table(d: ClassDecision) -> list[str]:
     """The rows of the decision, as lines."""
     deadline = d.policy in ("deadline", "fair_server")
-    lines = [f"   {'task':>18}  prio  nr." + ("   deadline in      budget bandwidth" if deadline else "  slice")]
+    ext = "  weight             vtime  slice left  waits in"
+    numbers = "   deadline in      budget bandwidth" if deadline else ext if d.policy == "ext" else "  slice"
+    lines = [f"   {'task':>18}  prio  nr.{numbers}"]
     lines += [_task(d, task).rstrip() for task in d.candidates]
     for cpu in d.cpus:
         work = "idles" if not cpu.nr_running else "runs fair tasks" if cpu.prio >= NO_REAL_TIME else \
@@ -170,6 +187,8 @@ def conclusion(d: ClassDecision) -> str:
     if d.policy in ("deadline", "fair_server") and d.kind in ("enter", "throttle", "replenish", "yield"):
         text += f" Afterwards: deadline in {_ms(d.deadline - d.clock)}, budget {_ms(d.budget)}"
         text += f", throttled for {_ms(d.replenish_at - d.clock)}." if d.replenish_at else "."
+    elif d.policy == "ext" and d.kind in ("enter", "stop"):
+        text += f" Afterwards: in {place(d.replenish_at)}, slice {_slice(d.budget)}."
     elif d.policy == "real_time":
         text += f" It ran {_ms(d.used)} in this period."
     return text

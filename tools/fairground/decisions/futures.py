@@ -70,6 +70,8 @@ def _under(line: Timeline, wait: Wait, past: Sequence[Wait], policy: str) -> Fut
 def futures(build: str, words: Sequence[str], wait: Wait, past: Sequence[Wait], current: str) -> list[Future]:
     """@wait, of the run of these @words, under each policy but @current, the shortest first. @past: the task's waits
     that ended before. Raises FileError if the run cannot be repeated."""
+    if len(without(words, "--scx")) < len(words):
+        raise FileError("no other policy can take over from a program for sched_ext")
     found = []
     length = wait.start + max(4 * wait.length, LEAST)
     moment = wait.start - 1 if wait.woken else wait.start + 1  # a wakeup is decided anew; the end of a turn stands

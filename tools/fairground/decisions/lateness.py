@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from ..base import policies
 from ..trace.timeline import Timeline
-from .class_decisions import SHAPES as CLASS_SHAPES, ClassDecision, Task, sentence as class_sentence
+from .class_decisions import SHAPES as CLASS_SHAPES, ClassDecision, Task, place, sentence as class_sentence
 from .fair_decisions import SHAPES as FAIR_SHAPES, Candidate, Decision, Flag, difference, sentence
 from .fair_text import ms
 from .policy_numbers import due, lags
@@ -137,7 +137,8 @@ def _reason(stretch: tuple[int, int, int, int, int], decisions: Sequence[Reason]
     asked = [d for d in here if d.kind == "preempt" and not d.answer and _is_about(d, competing)
              and start - NEAR <= d.time]
     lasts = [d for d in here if d.kind == "tick" and not d.answer and start - NEAR <= d.time]
-    return next(iter(asked or lasts), None), len(ticks)
+    queued = [d for d in here if d.policy == "ext" and d.kind in ("enter", "stop") and _is_about(d, competing)]
+    return next(iter(asked or lasts or queued), None), len(ticks)
 
 
 def _loss(wait: Wait, decisions: Sequence[Reason], competing: set[tuple[int, int]]) -> Reason | None:
@@ -176,7 +177,8 @@ def explain(line: Timeline, waits: Sequence[Wait], decisions: Iterable[Reason]) 
 # of a run is what is said here (web/page/why.ts).
 PHRASES = {
     "pick": "{policy} picked {subject}", "tick": "{policy} let {subject} go on",
-    "preempt": "{policy} did not let {subject} take over",
+    "preempt": "{policy} did not let {subject} take over", "enter": "{policy} queued {subject}",
+    "stop": "{policy} stopped {subject}", "place": "{late} waits in {place}",
     "equal": "the {number} of {late} equals that of {other}",
     "after": "the {number} of {late} is {ms} ms after that of {other}",
     "before": "the {number} of {late} is {ms} ms before that of {other}",
@@ -226,7 +228,9 @@ def _fair_numbers(d: Decision, late: Candidate, other: Candidate) -> str:
     return "; ".join(parts)
 
 
-def _class_numbers(late: Task, other: Task) -> str:
+def _class_numbers(policy: str, late: Task, other: Task) -> str:
+    if policy == "ext":
+        return say("place", late=late.name, place=place(late.replenish_at))
     if late.deadline or other.deadline:
         return _farther(late.deadline - other.deadline, "deadline", late, other)
     return say("priority", late=late.name, ours=late.prio, other=other.name, theirs=other.prio)
@@ -240,7 +244,9 @@ def numbers(d: Reason, competing: set[tuple[int, int]]) -> str:
         else (row.pid, getattr(row, "group", 0)) == (d.pid, d.subject_group))), None)
     if isinstance(d, Decision) and isinstance(late, Candidate) and isinstance(other, Candidate):
         return _fair_numbers(d, late, other)
-    return _class_numbers(late, other) if isinstance(late, Task) and isinstance(other, Task) else ""
+    if isinstance(d, ClassDecision) and d.kind in ("enter", "stop"):
+        return say("place", late=d.subject, place=place(d.replenish_at))
+    return _class_numbers(d.policy, late, other) if isinstance(late, Task) and isinstance(other, Task) else ""
 
 
 def rule_of(d: Reason) -> str:
