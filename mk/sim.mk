@@ -71,12 +71,14 @@ scx-programs:
 	$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$(dir $(SRC)) -c -o $$made.o $$made.c && mv $$made.o $$out.o
 .PHONY: scx-programs
 
-traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c
+traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c or mine.bpf.c
 	$(Q)test -f "$(SRC)" || { echo 'make traits SRC=FILE.c: a file is to be named'; exit 2; }
-	$(Q)case "$(SRC)" in sched/*) grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || \
+	$(Q)case "$(SRC)" in *.bpf.c) $(MAKE) --no-print-directory scx && PYTHONPATH=tools B=$(B) \
+		exec $(PYTHON) tools/scripts/scx_traits.py "$(B)/scx/$(SCX).so$(ARGS:%=,%)"; exit;; esac; \
+	case "$(SRC)" in sched/*) grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || \
 		{ echo '$(PLUGIN) is no policy of sched/fair/policies.def'; exit 2; };; \
-		*.c) $(MAKE) --no-print-directory plugin;; esac
-	$(Q)SRC="$(SRC)" B=$(B) $(PYTHON) -m pytest -v --no-header -p no:cacheprovider \
+		*.c) $(MAKE) --no-print-directory plugin;; esac && \
+	SRC="$(SRC)" B=$(B) $(PYTHON) -m pytest -v --no-header -p no:cacheprovider \
 		tests/sim/test_traits.py -k keeps_its_promises
 
 sim: $(B)/schedsim ## build the simulator: build/schedsim (docs/simulator.md)

@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import re
+import shlex
 import subprocess
 
 import pytest
@@ -120,6 +121,21 @@ def test_why_says_who_ran_by_which_rule_and_where_the_task_waited(decided):
     assert "burst-5 waits in queue 0x0" in told and "can take over from a program for sched_ext" in told
     full = fairground("decisions", decided, "--rule", "dispatched", "--limit", "1", "--full")
     assert "slice left  waits in" in full and "dispatch of its scheduler chose" in full
+
+
+def test_traits_answers_with_the_shortest_run(sim):
+    """A slice of 1.5 s lets the third of three hogs wait for 3 s."""
+    def asked(*words):
+        done = subprocess.run(["make", "-s", "traits", "SRC=examples/scx/fifo.bpf.c", *words, f"B={BUILD}"], cwd=ROOT,
+                              capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+    status, text = asked("ARGS=slice_ns=1500000000")
+    assert status == 2 and "gives hog 3 of 3 nothing for 2 s, at 2 s of" in text
+    words = shlex.split(text.splitlines()[-1])
+    assert words[1:4] == ["--scx", f"{BUILD}/scx/fifo.so,slice_ns=1500000000", "--cpus"]
+    assert sim(*words[1:]).result()["tasks"][2]["cpu_ns"] == 0
+    status, text = asked()
+    assert status == 0 and "fifo: nobody starves" in text
 
 
 def test_a_scheduler_that_loses_a_task_is_thrown_out_and_nobody_is_lost(sim):
