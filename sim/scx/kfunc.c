@@ -223,12 +223,10 @@ s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags,
 	return t ? ext_select_within(CALL, t, prev, wake_flags, mask, flags) : -EBUSY;
 }
 
+/* With SCX_KICK_WAIT too nobody waits: the caller holds a lock that the other CPU may want. */
 void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 {
-	if (flags & 4)
-		fault("SCX_KICK_WAIT is not there yet");
-	else
-		ext_kick(CALL, cpu, flags);
+	ext_kick(CALL, cpu, flags);
 }
 
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)

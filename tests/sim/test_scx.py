@@ -190,6 +190,16 @@ def test_a_scheduler_that_breaks_a_rule_is_thrown_out_with_the_rule(sim, broken,
     assert run.share("hog") == pytest.approx(200, abs=1)
 
 
+def test_a_kick_that_is_to_wait_is_a_kick(sim, tmp_path):
+    """The kicked CPU chooses anew, so that a burst does not wait for the end of the hog's slice of 20 ms."""
+    source = tmp_path / "waits.bpf.c"
+    source.write_text(BROKEN % ("scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);\n"
+                                "if (!scx_bpf_task_running(p)) scx_bpf_kick_cpu(0, SCX_KICK_WAIT | SCX_KICK_PREEMPT);",
+                                0))
+    run = sim("--scx", load(str(source)), "--time", "1s", "hogs:n=1", "bursts:n=1,run=1ms,sleep=5ms")
+    assert not run.err and run.row("burst")["wait_ns"]["p90"] == 0
+
+
 @pytest.mark.parametrize("text, why", [
     (BROKEN % ("scx_bpf_unheard_of(p);", 0), "broken.bpf.c:7:.*scx_bpf_unheard_of"),
     ("#include <scx/common.bpf.h>\n", "here are 0: is it the user half"),
