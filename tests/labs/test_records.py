@@ -20,7 +20,24 @@ def test_a_right_answer_is_one_of_the_reference():
     bench.learn_checks(lab)
     bench.put(lab, regions.stubs(lab) | attack.code)
     bench.build([program])
-    ended = tiers._report(bench, program, TEST)
+    ended = tiers._report(bench, program, TEST, 1)
     assert not ended.status and f"ok 1 - {TEST}" in ended.text, ended.text[-2000:]
-    passed, why, _ = tiers._run_test(lab, bench, program, TEST)
+    passed, why, _ = tiers._run_test(lab, bench, program, TEST, 1)
     assert not passed and "it found other numbers equal" in why
+
+
+DRAWN = {"3": ("weight", "a_conversion_keeps_32_bits"), "5": (PROGRAM, TEST),
+         "6": ("pelt", "averages_are_what_tasks_did"), "7": ("quota_borders", "the_accountant_agrees_at_every_border"),
+         "9": ("wakeup", "a_wakeup_goes_where_the_definition_says")}
+
+
+@pytest.mark.nightly("a unit test of a lab that asks the same each time, so that a table answers it")
+@pytest.mark.parametrize("number", DRAWN)
+def test_each_seed_of_the_grading_draws_other_questions(number):
+    lab, (program, test) = spec.find(number), DRAWN[number]
+    bench = workshop.Workshop(pathlib.Path(BUILD), 2)
+    bench.learn_checks(lab)
+    program = workshop.of_reference(workshop.unit_program(program), lab)
+    once, again, other = (tiers._report(bench, program, test, seed) for seed in (1, 1, 2))
+    assert not once.status and not other.status
+    assert tiers._record(once) == tiers._record(again) != tiers._record(other)

@@ -136,7 +136,7 @@ static inline void ask_under(const char *policy, const struct shape *shape, u64 
 		.shape = shape,
 	};
 
-	prng_seed(&sc.rng, seed);
+	prng_seed(&sc.rng, host_seed(seed));
 	sc.t = spawn_nice(sc.m, "subject", 0);
 	block(sc.m, sc.t->cpu, TASK_INTERRUPTIBLE);
 	for (unsigned cpu = 0; cpu < sc.m->nr_cpus; cpu++)

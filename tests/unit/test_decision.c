@@ -284,7 +284,7 @@ static u64 drive(const char *policy, u64 seed, u64 events)
 	struct prng prng;
 	u64 digest = 0;
 
-	prng_seed(&prng, seed);
+	prng_seed(&prng, host_seed(seed));
 	sched_trace_set(m->s, events);
 	for (unsigned i = 0; i < ARRAY_SIZE(t); i++)
 		t[i] = spawn_in(m, i % 3 ? NULL : tg, (int)i - 4);

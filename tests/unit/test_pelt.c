@@ -327,7 +327,7 @@ static void averages_are_what_tasks_did(void **state)
 	const struct pelt *all = &m->s->rq[0].fair.avg;
 	struct ideal ideal[4];
 	struct task *t[4];
-	u64 seed = 1;
+	u64 seed = host_seed(1);
 
 	(void)state;
 	for (unsigned i = 0; i < 4; i++) {

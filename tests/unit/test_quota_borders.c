@@ -42,7 +42,7 @@ static void limit(struct world *w, struct task_group *tg)
 static void begin(struct world *w, u64 seed)
 {
 	*w = (struct world){ .m = judged_machine(CPUS, 1000), .whole = seed % 2 };
-	prng_seed(&w->rng, seed);
+	prng_seed(&w->rng, host_seed(seed));
 	w->outer = judged_group(w->m, NULL);
 	w->inner = judged_group(w->m, w->outer);
 	for (unsigned i = 0; i < MEMBERS; i++) {
@@ -226,7 +226,7 @@ static void the_accountant_agrees_when_slack_is_shared_out(void **state)
 	for (u64 seed = 1; seed <= 400; seed++) {
 		struct world w = { .m = judged_machine(CPUS, 1000), .whole = seed % 2 };
 
-		prng_seed(&w.rng, seed);
+		prng_seed(&w.rng, host_seed(seed));
 		w.outer = judged_group(w.m, NULL);
 		for (unsigned cpu = 0; cpu < CPUS; cpu++)
 			w.member[cpu] = member_asleep_on(w.m, w.outer, cpu);
