@@ -84,13 +84,15 @@ HOSTED_KERNEL := $(addprefix kernel/,\
 	mm/fault.c mm/limit.c mm/map.c mm/oom.c mm/vma.c pseudo/pseudo.c syscall/pipe.c syscall/socket.c \
 	task/account.c task/delivery.c task/futex.c task/mutex.c task/signal.c task/wait.c \
 	time/itimer.c time/sleep.c time/timer.c \
-	trace/fields.c trace/filter.c trace/perf.c trace/perf_record.c trace/perf_ring.c tty/ldisc.c tty/tty.c)
+	trace/fields.c trace/filter.c trace/instance.c trace/perf.c trace/perf_record.c trace/perf_ring.c trace/ring.c \
+	trace/trace.c tty/ldisc.c tty/tty.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
 $(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.
 $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc -Dsnprintf=fmt_snprintf
 # Objects have settings in /proc/sys, which has no files here (tests/hosted/file.c, kernel.c).
 $(UNIT)/kernel/pseudo/pseudo.c.o: UNIT_CFLAGS += -Dproc_sys_add=real_proc_sys_add \
 	-Dproc_sys_add_number=real_proc_sys_add_number
+$(UNIT)/kernel/trace/trace.c.o: UNIT_CFLAGS += -DCOMMIT='"hosted"'
 $(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c lib/rbtree.c lib/text.c)
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^

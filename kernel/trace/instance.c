@@ -84,14 +84,12 @@ static int create(const char *name, size_t len)
 	if (i == NR_TRACE_INSTANCES)
 		return -ENOSPC;
 	snprintf(prefixes[i], sizeof(prefixes[i]), PREFIX "%.*s/", (int)len, name);
-	err = start(i);
-	if (err)
-		return err;
+	/* Until the start each file says that there is no instance. */
 	err = add_files(i);
-	if (err) {
+	if (!err)
+		err = start(i);
+	if (err)
 		remove_files(i);
-		stop(i);
-	}
 	return err;
 }
 

@@ -17,10 +17,11 @@
 #include "program.h"
 
 static const struct object *const objects[] = {
-	&account_object, &cgroup_object,     &epoll_object,   &eventfd_object,	   &fdtable_object,
-	&filter_object,	 &flock_object,	     &futex_object,   &ldisc_object,	   &mutex_object,
-	&oom_object,	 &perf_object,	     &pipe_object,    &posix_timer_object, &record_object,
-	&signal_object,	 &socketpair_object, &timerfd_object, &tmpfs_object,	   &vma_object,
+	&account_object, &cgroup_object, &epoll_object,	     &eventfd_object,  &fdtable_object,
+	&filter_object,	 &flock_object,	 &futex_object,	     &instance_object, &ldisc_object,
+	&mutex_object,	 &oom_object,	 &perf_object,	     &pipe_object,     &posix_timer_object,
+	&record_object,	 &signal_object, &socketpair_object, &timerfd_object,  &tmpfs_object,
+	&vma_object,
 };
 
 static struct history history;
@@ -133,6 +134,27 @@ static bool every_allocation(struct program *p, bool all)
 	}
 	if (good)
 		p->failing = 0;
+	return good;
+}
+
+#define RUNS_BESIDE 100
+
+/* Runs @p, of several threads, with a preemption or two and an allocation failing, at random. */
+static bool failing_beside(struct program *p, struct prng *random)
+{
+	const u64 until = nr_runs + RUNS_BESIDE;
+	unsigned first, nr;
+	bool good = run(p);
+
+	first = history.world.nr_to_create;
+	nr = history.world.nr_allocations - first;
+	while (good && nr && nr_runs < until) {
+		p->failing = first + 1 + prng_below(random, nr);
+		good = run_some(p, random);
+		nr_failing += history.world.failed;
+	}
+	if (good)
+		p->failing = p->schedule.nr = 0;
 	return good;
 }
 
@@ -258,9 +280,12 @@ static u64 seed = 1;
 
 static bool try_known(struct program *p)
 {
+	struct prng random;
+
+	prng_seed(&random, seed);
 	for (const char *const *text = p->object->known; text && *text; text++)
 		if (!program_parse(p, *text) || !schedules(p) ||
-		    (p->nr_threads == 1 && !every_allocation(p, false)))
+		    !(p->nr_threads == 1 ? every_allocation(p, false) : failing_beside(p, &random)))
 			return false;
 	return true;
 }
@@ -284,7 +309,7 @@ static bool explore(struct program *p)
 		if (i % ALONE)
 			continue;
 		program_draw(p, &random, false, 2);
-		if (!schedules(p))
+		if (!schedules(p) || !failing_beside(p, &random))
 			return false;
 	}
 	for (unsigned i = 0; i < sequences; i++)

@@ -53,6 +53,7 @@ static bool fails(void)
 {
 	if (boot || ++world->nr_allocations != world->failing)
 		return false;
+	world->failed_in = world_thread();
 	return world->failed = true;
 }
 
@@ -64,6 +65,11 @@ void memory_of_boot(bool on)
 bool memory_failed(void)
 {
 	return world->failed;
+}
+
+bool memory_failed_in(unsigned nr)
+{
+	return world->failed && world->failed_in == nr;
 }
 
 void *kzalloc(size_t size)
@@ -83,7 +89,7 @@ void *kmalloc(size_t size)
 
 void kfree(void *p)
 {
-	in_use -= !!p;
+	in_use -= p && !boot;
 	free(p);
 }
 
@@ -115,6 +121,20 @@ u64 page_alloc_user(void)
 
 	in_use += !!page;
 	return (u64)page;
+}
+
+u64 page_alloc(unsigned order)
+{
+	void *pages = fails() ? NULL : aligned_alloc(PAGE_SIZE, PAGE_SIZE << order);
+
+	in_use += !!pages;
+	return (u64)pages;
+}
+
+void page_free(u64 pa, unsigned order)
+{
+	(void)order;
+	page_put(pa);
 }
 
 void page_get(u64 pa)
@@ -165,9 +185,13 @@ u64 page_alloc_zeroed(void)
 	return page ? (u64)memset(page, 0, PAGE_SIZE) : 0;
 }
 
+/* Whole pages, so the alignment that a type demands is kept. */
 void *vmap_alloc(size_t size)
 {
-	return kzalloc(size);
+	void *p = fails() ? NULL : aligned_alloc(PAGE_SIZE, ALIGN_UP(size, PAGE_SIZE));
+
+	in_use += !!p;
+	return p ? memset(p, 0, size) : NULL;
 }
 
 void vmap_free(void *p)

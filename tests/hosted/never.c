@@ -4,8 +4,6 @@
 
 void panic(const char *format, ...);
 
-u64 trace_mask; /* no event is on */
-
 #define NEVER_CALLED(name)                                                                         \
 	void name(void);                                                                           \
 	void name(void)                                                                            \
@@ -37,8 +35,10 @@ NEVER_CALLED(sched_check)
 NEVER_CALLED(sched_tick)
 NEVER_CALLED(sched_tick_can_stop)
 NEVER_CALLED(sched_timer)
-NEVER_CALLED(tracefs_mkdir)
-NEVER_CALLED(tracefs_rmdir)
+NEVER_CALLED(trace_event_format)
+NEVER_CALLED(trace_events_matching)
+NEVER_CALLED(trace_route_init)
+NEVER_CALLED(tracing_mark_write)
 NEVER_CALLED(vdso_publish)
 NEVER_CALLED(watchdog_sample)
 NEVER_CALLED(watchdog_start)

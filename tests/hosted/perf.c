@@ -34,18 +34,7 @@ static bool alone;
 
 /* --- the tracer, which does not trace ------------------------------------------------------- */
 
-struct mutex trace_lock = MUTEX_INIT(trace_lock);
 const struct trace_event trace_events[NR_TRACE_EVENTS];
-unsigned arch_nr_cpus = 1;
-
-void trace_wait_for_writers(void)
-{
-	world_wait_for_irqs();
-}
-
-void trace_apply(void)
-{
-}
 
 const struct trace_event *trace_event_by_id(u16 id)
 {

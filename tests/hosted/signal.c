@@ -229,7 +229,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	} else {
 		clock_advance(call->n * STEP_NS);
 	}
-	if (memory_failed() && !had_failed)
+	if (memory_failed_in(nr) && !had_failed)
 		failed_id = (int)id;
 	return a;
 }

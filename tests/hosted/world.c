@@ -265,8 +265,10 @@ extern initcall_fn __start_initcall[], __stop_initcall[];
 /* Anew for each run: one that failed may leave something behind. */
 static void run_initcalls(void)
 {
+	memory_of_boot(true);
 	for (initcall_fn *fn = __start_initcall; fn < __stop_initcall; fn++)
 		(*fn)();
+	memory_of_boot(false);
 }
 
 void world_begin(struct world *w)

@@ -40,6 +40,7 @@ struct world {
 	u8 able[MAX_POINTS];
 	unsigned nr_allocations, nr_to_create; /* in all; before the threads ran */
 	bool failed;			       /* the allocation did */
+	unsigned failed_in;		       /* the thread that asked for it */
 	bool stuck;	 /* all that were left slept: from there on their process is killed */
 	char fault[200]; /* empty: none */
 };
@@ -100,6 +101,7 @@ void memory_begin(struct world *w);
 unsigned memory_in_use(void);
 /* An allocation of this run has failed. */
 bool memory_failed(void);
+bool memory_failed_in(unsigned nr); /* by thread @nr */
 /* While it is on, allocations are the boot's: none fails, and nobody frees them. */
 void memory_of_boot(bool on);
 /* The next copies of the running thread from or to user memory meet this, @after bytes. */

@@ -54,6 +54,8 @@ ROWS = (
     ("kernel/time/*", "", ("timer*", "sleep_*", "thread_time*"), (TIMES,)),
     ("kernel/trace/fields.c", "filter", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/filter.c", "filter", ("trace_*",), ("perfcheck",)),
+    ("kernel/trace/instance.c", "instance", ("trace_*",), ("perfcheck",)),
+    ("kernel/trace/trace.c", "instance", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/perf*", "perf", (), ("perfcheck",)),
     ("kernel/trace/*", "", ("trace_*",), ("perfcheck",)),
     ("kernel/tty/[fsv]*", "", (), ("filecheck",)),  # a screen: tests/unit/test_vt.c, tests/e2e/test_screen.py
