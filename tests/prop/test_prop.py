@@ -41,7 +41,8 @@ def hosted(*words):
 
 @pytest.mark.parametrize("name", kernel_tests.objects(pathlib.Path(ROOT)))
 def test_object_of_the_kernel(name):
-    programs = "500" if name in ("cgroup", "filter", "socketpair") else "1000"  # each at most 6 seconds of CPU time
+    few = {**dict.fromkeys(("cgroup", "filter", "socketpair"), "500"), "instance": "200"}
+    programs = few.get(name, "1000")  # each at most 6 seconds of CPU time
     hosted("--object", name, "--programs", programs)
 
 
@@ -50,7 +51,7 @@ def test_object_of_the_kernel(name):
 def test_object_of_the_kernel_under_every_schedule(name):
     """A walk along a path takes many steps, so that its programs have the more schedules. Of the objects with the
     longest calls no more than 5,000 schedules of each program are tried."""
-    few = dict.fromkeys(("cgroup", "filter", "socketpair"), ("100", "5000"))
+    few = dict.fromkeys(("cgroup", "filter", "instance", "socketpair"), ("100", "5000"))
     few |= {"tmpfs": ("10", "0"), "vma": ("100", "0")}
     programs, runs = few.get(name, ("400", "0"))
     hosted("--object", name, "--programs", programs, "--runs", runs)
