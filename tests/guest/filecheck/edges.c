@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -140,7 +141,29 @@ static void no_descriptor_no_file(void)
 	EXPECT(!fstat(fd, &st) && st.st_size == 4);
 }
 
+/* A text of /proc can be read from its middle, and a read that runs into bad memory ends there. */
+static void texts_in_pieces(void)
+{
+	int fd = open("/proc/version", O_RDONLY);
+	char whole[200], piece[200];
+	ssize_t length = read(fd, whole, sizeof(whole));
+	char *memory =
+		mmap(NULL, 2 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(length > 20 && memory != MAP_FAILED && !munmap(memory + 4096, 4096));
+	EXPECT(read(fd, piece, 1) == 0 && !close(fd));
+	fd = open("/proc/version", O_RDONLY);
+	EXPECT(pread(fd, piece, 7, 5) == 7 && !memcmp(piece, whole + 5, 7));
+	EXPECT(pread(fd, piece, 7, length) == 0);
+	EXPECT(read(fd, memory + 4092, 10) == 4 && !memcmp(memory + 4092, whole, 4));
+	EXPECT(lseek(fd, 0, SEEK_CUR) == 4);
+	EXPECT_ERROR(EFAULT, read(fd, memory + 4096, 10));
+	EXPECT(read(fd, piece, sizeof(piece)) == length - 4 &&
+	       !memcmp(piece, whole + 4, (size_t)length - 4));
+}
+
 const struct check edge_tests[] = {
+	{ "texts-in-pieces", texts_in_pieces },
 	{ "no-descriptor-no-file", no_descriptor_no_file },
 	{ "names-at-the-edge", names_at_the_edge },
 	{ "times-before-1970", times_before_1970 },

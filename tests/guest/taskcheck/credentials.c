@@ -184,7 +184,10 @@ static void files_have_owners(void)
 	EXPECT(!mkdir("hers", 0755) && !chown("hers", ALICE, ALICE));
 	EXPECT(!mkdir("common", 0755) && !chmod("common", 01777));
 	EXPECT((fd = open("common/root", O_CREAT | O_WRONLY, 0644)) >= 0 && !close(fd));
+	EXPECT(!mkdir("hall", 0755) && !chown("hall", ALICE, ALICE) && !chmod("hall", 01777));
+	EXPECT((fd = open("hall/root", O_CREAT | O_WRONLY, 0644)) >= 0 && !close(fd));
 	become(ALICE);
+	EXPECT(!unlink("hall/root"));
 	EXPECT_ERROR(EACCES, open("secret", O_RDONLY));
 	EXPECT_ERROR(EACCES, open("public", O_WRONLY));
 	EXPECT((fd = open("public", O_RDONLY)) >= 0);
