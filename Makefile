@@ -27,6 +27,14 @@ KERNEL_COMMIT := $(shell printf '%-24.24s' '$(COMMIT)')
 PYTHON_TOOL = PYTHONPATH=tools $(PYTHON)
 FAIRGROUND = $(PYTHON_TOOL) -m fairground --build $(B)
 
+# A place that cannot be written is told at once, and not by the first program that fails there.
+PLACE := $(or $(wildcard $(B)),$(wildcard $(dir $(B))))
+ifneq ($(and $(PLACE),$(filter-out help settings,$(or $(MAKECMDGOALS),kernel))),)
+ifneq ($(shell test -w '$(PLACE)' || echo no),)
+$(error make: $(PLACE) cannot be written; build elsewhere: make B=DIRECTORY $(MAKECMDGOALS))
+endif
+endif
+
 .DEFAULT_GOAL := kernel
 TARGETS := kernel image iso sim wasm page plugin scx traits unit prop test check test-rest test-all tidy types \
 	generated docs format hooks clean help

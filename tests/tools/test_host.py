@@ -135,6 +135,23 @@ def test_who_is_not_root_gets_a_sentence(trace, tmp_path_factory, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_build_that_cannot_be_written_is_one_sentence(tmp_path):
+    if not as_nobody():
+        pytest.skip("needs root, setpriv and a tree that everybody may read")
+    tmp_path.chmod(0o755)
+    for path in tmp_path.parents:
+        if path.is_relative_to("/tmp") and path != Path("/tmp"):
+            path.chmod(0o755)
+    for place in (tmp_path, tmp_path / "new"):
+        done = subprocess.run([*NOBODY, "make", f"B={place}", "sim"], cwd=ROOT, capture_output=True, text=True,
+                              check=False)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, done.stderr
+        assert "cannot be written; build elsewhere: make B=DIRECTORY sim." in done.stderr
+    done = subprocess.run([*NOBODY, "make", f"B={tmp_path}", "help"], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0 and not os.listdir(tmp_path)
+
+
 def test_a_help_fits_forty_columns(monkeypatch):
     """But for what no blank parts, as a list of choices, and for examples, which are to be copied."""
     monkeypatch.setenv("COLUMNS", "40")
