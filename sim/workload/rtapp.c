@@ -18,6 +18,9 @@
 	((f)->strict ? json_error(&(f)->json, at, __VA_ARGS__)                                     \
 		     : json_note(&(f)->json, at, __VA_ARGS__))
 
+/* Of files whose form is older. rt-app goes on with a task that has nothing to do. */
+#define OLD ": rt-app before 1.0 called \"run\" so, and today's leaves it out"
+
 /* --- names ------------------------------------------------------------------------------------ */
 
 /* The object of this kind and name. Frees @text or keeps it. */
@@ -243,7 +246,8 @@ static void add_event(struct rtapp_file *f, json_value key)
 	else if (json_starts(json, key, "fork"))
 		add_fork(f, key);
 	else
-		json_error(json, key, "unknown key \"%s\"", json_text(json, key));
+		json_error(json, key, "unknown key \"%s\"%s", json_text(json, key),
+			   json_equals(json, key, "exec") ? OLD : "");
 }
 
 /* --- tasks ------------------------------------------------------------------------------------ */

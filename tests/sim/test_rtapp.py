@@ -269,6 +269,7 @@ def test_loose_files_are_refused_on_request(fails, rtapp, text, notes, tasks):
 
 @pytest.mark.parametrize("text, message", [
     ('{"tasks": {"a": {"yield": ""}}}', "a-0: it goes on and on without using time"),
+    ('{"tasks": {"a": {"exec": 5, "period": 10}}}', 'unknown key "exec": rt-app before 1.0 called "run" so'),
     ('{"tasks": {"a": {"run": 5, "unlock": "m"}}}', "a-0: it unlocks a mutex that it does not hold"),
 ])
 def test_programs_that_make_no_sense(fails, rtapp, text, message):
