@@ -77,7 +77,7 @@ static inline void switch_threads(bool preempt)
 	 * Cleared before the pick: a kick from now on may be about a task that the pick does not
 	 * see.
 	 */
-	c->need_resched = 0;
+	WRITE_ONCE(c->need_resched, 0); /* beside host_kick() on another CPU */
 	struct thread *next = thread_of(sched_switch_begin(machine, c->id, preempt));
 	debug_assert(next->task.state != TASK_DEAD);
 	if (likely(prev != next)) {

@@ -251,6 +251,12 @@ def test_a_wrong_access_is_noticed(address_build):
     assert outcome.status == 0 and "# 4 passed, 0 failed" in outcome.console, outcome.console
 
 
+@pytest.mark.nightly("an access of the kernel beyond its object, or after that was freed, in a selftest")
+def test_selftests_meet_no_wrong_access(address_build):
+    outcome = boot_build(address_build, "", append="selftest=all")
+    assert outcome.status == 0 and re.search(r"# [1-9]\d+ passed, 0 failed", outcome.console), outcome.console
+
+
 @pytest.mark.nightly("an access of the kernel beyond its object, or after that was freed")
 @pytest.mark.parametrize("command", ["taskcheck; true", "filecheck; true", "fuzz -s 7 -n 1000"])
 def test_programs_meet_no_wrong_access(address_build, command):
@@ -267,6 +273,13 @@ def test_a_race_is_noticed(thread_build, icount):
     """With both places; by the instruction, too, where a CPU waits for turns of the others."""
     outcome = boot_build(thread_build, "", append="selftest=races*", icount=icount)
     assert outcome.status == 0 and "# 1 passed, 0 failed" in outcome.console, outcome.console
+
+
+@pytest.mark.nightly("two CPUs that access the same data at the same time in a selftest, and one of them writes")
+def test_selftests_meet_no_race(thread_build):
+    outcome = boot_build(thread_build, "", append="selftest=all", sched="fdl")
+    assert outcome.status == 0 and re.search(r"# [1-9]\d+ passed, 0 failed", outcome.console), outcome.console
+    assert "KCSAN" not in outcome.console, outcome.console
 
 
 @pytest.mark.nightly("two CPUs that access the same data at the same time, and one of them writes")
