@@ -298,7 +298,7 @@ class Workshop:
         return sorted(used - self._known_calls[lab.number] - set(lab.calls) - objects.COMPILER_CALLS)
 
     def _look(self, lab: Lab) -> objects.Look:
-        """How the files of @lab look, if they can be compiled. They are compiled to be looked at: no function is within
+        """How the files of @lab look. BuildFailed if they cannot be compiled. They are compiled to be looked at: no function is within
         another, and a `switch` jumps by name.
         """
         names = [f"build/look/kernel/{name}.o" for name in lab.files if name.endswith(".c") and name != lab.scx]
@@ -313,10 +313,8 @@ class Workshop:
         if not names:
             return objects.Look()
         done = self._make(targets, "B=build/look", LOOK, *more)
-        if stopped := self._stopped(done):
-            raise BuildFailed(stopped)
-        if done.status:  # that is said with its reason when it is built to be run
-            return objects.Look()
+        if done.status:  # what cannot be looked at is not run either
+            raise BuildFailed(self._stopped(done) or _reason(self._text(done)))
         return objects.look([self.tree / name for name in names])
 
     def reaches_around(self, lab: Lab) -> str:
