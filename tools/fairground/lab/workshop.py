@@ -298,8 +298,8 @@ class Workshop:
         return sorted(used - self._known_calls[lab.number] - set(lab.calls) - objects.COMPILER_CALLS)
 
     def _look(self, lab: Lab) -> objects.Look:
-        """How the files of @lab look. BuildFailed if they cannot be compiled. They are compiled to be looked at: no function is within
-        another, and a `switch` jumps by name.
+        """How the files of @lab look. They are compiled for that: no function is within another, and a `switch` jumps
+        by name. BuildFailed if they cannot be.
         """
         names = [f"build/look/kernel/{name}.o" for name in lab.files if name.endswith(".c") and name != lab.scx]
         more = [f"POLICIES={lab.policy}"] if lab.policy else []
