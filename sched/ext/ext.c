@@ -398,14 +398,17 @@ static void ext_numbers(struct rq *rq, struct task *t, struct class_numbers *n)
 {
 	const struct ext_task *e = t ? ext_part(t) : NULL;
 	const struct ext_dsq *q;
+	u64 slice;
 
-	debug_assert_locked(rq);
+	/* For a task of another class, rq->lock need not be held. */
 	if (!e || !e->seen)
 		return;
+	debug_assert_locked(rq);
 	q = READ_ONCE(e->dsq);
+	slice = READ_ONCE(e->seen->slice);
 	n->bw = e->seen->weight;
 	n->deadline = e->seen->vtime;
-	n->budget = e->seen->slice == EXT_SLICE_INFINITE ? -1 : (s64)e->seen->slice;
+	n->budget = slice == EXT_SLICE_INFINITE ? -1 : (s64)slice;
 	n->replenish_at = q ? q->id : (e->op & OP_STATE) ? ~0ull : EXT_DSQ_INVALID;
 }
 

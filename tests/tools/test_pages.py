@@ -33,7 +33,7 @@ def said():
                 found.append("".join(each.value if isinstance(each, ast.Constant) else "..." for each in node.values))
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 found.append(node.value)
-    for path in ("mk/tools.mk", "mk/page.mk", "tools/setup.sh"):
+    for path in ("Makefile", "mk/tools.mk", "mk/page.mk", "tools/setup.sh"):
         found.append(re.sub(r"\$\(\d\)", "...", (ROOT / path).read_text(encoding="utf-8")))
     return found
 

@@ -55,6 +55,7 @@ ROWS = (
     ("kernel/trace/fields.c", "filter", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/filter.c", "filter", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/instance.c", "instance", ("trace_*",), ("perfcheck",)),
+    ("kernel/trace/ring.c", "instance", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/trace.c", "instance", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/perf*", "perf", (), ("perfcheck",)),
     ("kernel/trace/*", "", ("trace_*",), ("perfcheck",)),
