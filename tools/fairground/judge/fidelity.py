@@ -28,8 +28,8 @@ from ..base.expect import Missing
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError
 from ..base.tree import ROOT
-from ..machine.linux import (ABOUT, END, KERNELS, MARK, LinuxSettings, digest, find_kernel, qemu_versions, sections,
-                             tick_rate)
+from ..machine.linux import (ABOUT, END, KERNELS, MARK, MEMORY_MIB, LinuxSettings, digest, find_kernel, qemu_versions,
+                             sections, tick_rate)
 from ..machine.machine import Machine, at_once, commit
 from ..words import Command
 
@@ -41,7 +41,6 @@ ROOM = ROOT / "tests/fidelity"
 LATER = {"7.2": "eevdf"}  # releases that no policy of ours is yet: their figures are kept, of this policy's cases
 PAGE = ROOT / "docs/fidelity.md"
 MODEL = "voluntary"  # of preemption: Debian's kernels boot with it
-MEMORY_MIB = 512     # enough for Linux
 TIMEOUT_S = 3600     # only ends machines that hang
 # How far our figure may be from Linux's in each kind of row: by a part of Linux's, or by an amount.
 KINDS = {"amounts": (0.05, 0.0), "counts": (0.05, 1.0), "migrations": (0.25, 3.0), "latencies": (0.10, 3.0)}

@@ -19,10 +19,10 @@ from typing import Any
 from .. import result
 from ..base.expect import Missing
 from ..base.settings import SCHEDULERS, Settings, UsageError
-from ..machine.linux import END, KERNELS, MARK, LinuxSettings, find_kernel, sections
+from ..machine.linux import END, KERNELS, MARK, MEMORY_MIB, on_linux, sections
 from ..machine.machine import Machine, commit
 from ..words import Command
-from .fidelity import MEMORY_MIB, MODEL
+from .fidelity import MODEL
 
 COMMAND = Command("first-difference", machine=True, built="image", examples=(
     ("cfs linux-6.1 --cmd 'hog -n 3 -t 1s'", "the first switch that differs"),
@@ -246,17 +246,16 @@ def rows(names: Sequence[str], sides: Sequence[Side]) -> Iterator[dict[str, Any]
 
 def settings_of(name: str, settings: Settings) -> Settings:
     """The machine of a side."""
-    same = dataclasses.replace(settings, icount=True, mem=max(settings.mem, MEMORY_MIB), kvm="0",
-                               cmd=SCRIPT % settings.cmd)
+    script = SCRIPT % settings.cmd
     if name.startswith(LINUX):
         if name.removeprefix(LINUX) not in KERNELS.values():
             raise UsageError(f"{name}: {' or '.join(LINUX + release for release in KERNELS.values())} is expected")
-        fields = {f.name: getattr(same, f.name) for f in dataclasses.fields(Settings)}
-        return LinuxSettings(**fields, linux=find_kernel(settings.build, name.removeprefix(LINUX)))
+        return on_linux(settings, name.removeprefix(LINUX), script)
     if name not in SCHEDULERS:
         raise UsageError(f"{name}: one of {', '.join(SCHEDULERS)}, {', '.join(LINUX + k for k in KERNELS.values())} "
                          "is expected")
-    return dataclasses.replace(same, sched=name, append=f"preempt={MODEL} {settings.append}".strip())
+    return dataclasses.replace(settings, icount=True, mem=max(settings.mem, MEMORY_MIB), kvm="0", cmd=script,
+                               sched=name, append=f"preempt={MODEL} {settings.append}".strip())
 
 
 def record(settings: Settings) -> Trace:

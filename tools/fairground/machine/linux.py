@@ -12,7 +12,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 from ..base.expect import Missing, expect
 from ..base.settings import Settings
@@ -24,6 +24,7 @@ PARAMETERS = "console=ttyS0 quiet tsc=reliable mitigations=off noautogroup"
 MARK = "@ "
 ABOUT = "about"
 END = MARK + "end"
+MEMORY_MIB = 512  # with less the initramfs and a tracer do not fit
 
 
 @dataclass
@@ -46,6 +47,13 @@ def find_kernel(build: str, release: str) -> str:
     if not found:
         raise Missing(f"Debian's kernel {release} is not in {build}/linux: sh tools/setup.sh --compare fetches it")
     return max(found, key=os.path.getmtime)
+
+
+def on_linux(settings: Settings, release: str, script: str, **other: object) -> LinuxSettings:
+    """The machine of @settings with Debian's kernel @release, on which the shell runs @script. Missing without it."""
+    values = {field.name: getattr(settings, field.name) for field in fields(Settings)}
+    values.update(other, icount=True, mem=max(settings.mem, MEMORY_MIB), kvm="0", cmd=script)
+    return LinuxSettings(**values, linux=find_kernel(settings.build, release))
 
 
 def tick_rate(kernel: str) -> int:

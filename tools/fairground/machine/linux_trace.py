@@ -3,7 +3,6 @@
 
 import base64
 import binascii
-import dataclasses
 import shlex
 import shutil
 from collections.abc import Iterable
@@ -11,10 +10,9 @@ from pathlib import Path
 
 from ..base.expect import Missing
 from ..base.settings import Settings
-from .linux import END, MARK, LinuxSettings, find_kernel, sections
+from .linux import END, MARK, on_linux, sections
 from .machine import Machine
 
-MEMORY_MIB = 512  # with less its initramfs and tracer do not fit
 TRACER = "trace-cmd"
 TRACE = "trace"
 FILE = "/linux.dat"
@@ -28,13 +26,6 @@ base64 {FILE}
 echo '{END}'
 sleep 1
 """
-
-
-def on_linux(settings: Settings, release: str, script: str, **other: object) -> LinuxSettings:
-    """The machine of @settings with Debian's kernel @release, on which the shell runs @script. Missing without it."""
-    fields = {field.name: getattr(settings, field.name) for field in dataclasses.fields(Settings)}
-    fields.update(other, icount=True, mem=max(settings.mem, MEMORY_MIB), kvm="0", cmd=script)
-    return LinuxSettings(**fields, linux=find_kernel(settings.build, release))
 
 
 def record_on_linux(settings: Settings, release: str, command: str, out: str, events: Iterable[str]) -> None:
