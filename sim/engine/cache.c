@@ -8,6 +8,8 @@
 #define LINES_OF_KIB 16
 #define NR_HELD	     2 /* caches of a level in which a task's data are remembered */
 
+enum { L2, LLC, NR_LEVELS };
+
 /* --- the option ------------------------------------------------------------------------------- */
 
 /* Sizes of Intel's Xeon 5500, and latencies of D. Levinthal's guide to it (2009), at 2.66 GHz. */
@@ -135,17 +137,24 @@ static u64 halved(u64 kib, u64 halvings)
 }
 
 struct cached {
-	struct cached *next_free, *next;       /* next: of all, to free them in the end */
-	u32 home;			       /* the node of its memory, where it ran first */
-	struct held l2[NR_HELD], llc[NR_HELD]; /* the latest first */
-	u64 lacks_l2, lacks_llc;	       /* KiB at the beginning of its turn */
-	u64 cold_ns;			       /* until they are there */
+	struct cached *next_free, *next; /* next: of all, to free them in the end */
+	u32 home;			 /* the node of its memory, where it ran first */
+	struct {
+		struct held held[NR_HELD]; /* the latest first */
+		u64 lacks;		   /* KiB at the beginning of its turn */
+	} in[NR_LEVELS];
+	u64 cold_ns; /* until they are there */
 };
 
 /* Each array has an element for each CPU. A cache has the number of its first CPU. */
+struct level {
+	u64 kib; /* of each cache */
+	struct cache *cache;
+	u32 *of; /* which cache is the CPU's */
+};
+
 struct caches {
-	struct cache *l2, *llc;
-	u32 *l2_of, *llc_of;
+	struct level level[NR_LEVELS];
 	u32 *sibling; /* the next CPU of the core; after the last comes the first */
 	struct cached *free, *all;
 };
@@ -200,11 +209,11 @@ static void place_cpu(struct sim *sim, struct sim_cpu *c)
 
 	while (other->llc != c->llc || other->node != c->node)
 		other++;
-	caches->llc_of[c->id] = other->id;
+	caches->level[LLC].of[c->id] = other->id;
 	while (!shares_core(other, c))
 		other++;
-	caches->l2_of[c->id] = caches->sibling[c->id] = other->id;
-	while (caches->sibling[other->id] != caches->l2_of[c->id])
+	caches->level[L2].of[c->id] = caches->sibling[c->id] = other->id;
+	while (caches->sibling[other->id] != caches->level[L2].of[c->id])
 		other = &sim->cpus[caches->sibling[other->id]];
 	caches->sibling[other->id] = c->id;
 }
@@ -220,13 +229,15 @@ bool caches_init(struct sim *sim)
 	sim->caches = caches;
 	if (!caches)
 		return false;
-	caches->l2 = calloc(nr, sizeof(*caches->l2));
-	caches->llc = calloc(nr, sizeof(*caches->llc));
-	caches->l2_of = calloc(3 * nr, sizeof(u32));
-	if (!caches->l2 || !caches->llc || !caches->l2_of)
-		return false;
-	caches->llc_of = caches->l2_of + nr;
-	caches->sibling = caches->llc_of + nr;
+	caches->level[L2].kib = sim->config.caches.l2_kib;
+	caches->level[LLC].kib = sim->config.caches.llc_kib;
+	caches->sibling = calloc(nr, sizeof(u32));
+	for (u32 l = 0; l < NR_LEVELS; l++) {
+		caches->level[l].cache = calloc(nr, sizeof(struct cache));
+		caches->level[l].of = calloc(nr, sizeof(u32));
+		if (!caches->level[l].cache || !caches->level[l].of || !caches->sibling)
+			return false;
+	}
 	for (u32 cpu = 0; cpu < nr; cpu++)
 		place_cpu(sim, &sim->cpus[cpu]);
 	return true;
@@ -243,9 +254,11 @@ void caches_free(struct sim *sim)
 		next = x->next;
 		free(x);
 	}
-	free(caches->l2);
-	free(caches->llc);
-	free(caches->l2_of);
+	for (u32 l = 0; l < NR_LEVELS; l++) {
+		free(caches->level[l].cache);
+		free(caches->level[l].of);
+	}
+	free(caches->sibling);
 	free(caches);
 }
 
@@ -275,34 +288,42 @@ static struct cached *cached_of(struct sim *sim, const struct sim_cpu *c, struct
 	return x;
 }
 
+/* KiB of @t that a cache of this size can hold. */
+static u64 share(const struct sim *sim, const struct sim_task *t, u64 size)
+{
+	return min(t->footprint_kib ?: sim->config.caches.footprint_kib, size);
+}
+
 static void enter(struct sim *sim, struct sim_cpu *c, struct sim_task *t)
 {
-	const struct sim_caches *size = &sim->config.caches;
-	const struct caches *caches = sim->caches;
+	const struct sim_caches *costs = &sim->config.caches;
 	struct cached *x = cached_of(sim, c, t);
-	u64 footprint = t->footprint_kib ?: size->footprint_kib;
-	u64 line_ns = x->home == c->node ? size->memory_ns : size->remote_ns, nearer;
+	u64 line_ns = x->home == c->node ? costs->memory_ns : costs->remote_ns, far, near;
 
-	x->lacks_llc =
-		min(footprint, size->llc_kib) - holds(caches->llc, caches->llc_of[c->id], x->llc);
-	x->lacks_l2 = min(footprint, size->l2_kib) - holds(caches->l2, caches->l2_of[c->id], x->l2);
-	nearer = x->lacks_l2 > x->lacks_llc ? x->lacks_l2 - x->lacks_llc : 0;
-	x->cold_ns = (x->lacks_llc * line_ns + nearer * size->llc_ns) * LINES_OF_KIB;
+	for (u32 l = 0; l < NR_LEVELS; l++) {
+		const struct level *level = &sim->caches->level[l];
+
+		x->in[l].lacks = share(sim, t, level->kib) -
+				 holds(level->cache, level->of[c->id], x->in[l].held);
+	}
+	far = x->in[LLC].lacks;
+	near = x->in[L2].lacks > far ? x->in[L2].lacks - far : 0;
+	x->cold_ns = (far * line_ns + near * costs->llc_ns) * LINES_OF_KIB;
 	c->cold_ns = x->cold_ns;
 }
 
 static void leave(struct sim *sim, struct sim_cpu *c, struct sim_task *t)
 {
-	const struct sim_caches *size = &sim->config.caches;
 	struct cached *x = t->cached;
-	u64 footprint = t->footprint_kib ?: size->footprint_kib, done = x->cold_ns - c->cold_ns;
-	u64 got_l2 = x->cold_ns ? x->lacks_l2 * done / x->cold_ns : x->lacks_l2;
-	u64 got_llc = x->cold_ns ? x->lacks_llc * done / x->cold_ns : x->lacks_llc;
+	u64 done = x->cold_ns - c->cold_ns;
 
-	leave_in(sim->caches->l2, sim->caches->l2_of[c->id], x->l2, size->l2_kib,
-		 min(footprint, size->l2_kib) - x->lacks_l2 + got_l2, got_l2);
-	leave_in(sim->caches->llc, sim->caches->llc_of[c->id], x->llc, size->llc_kib,
-		 min(footprint, size->llc_kib) - x->lacks_llc + got_llc, got_llc);
+	for (u32 l = 0; l < NR_LEVELS; l++) {
+		const struct level *level = &sim->caches->level[l];
+		u64 lacks = x->in[l].lacks, got = x->cold_ns ? lacks * done / x->cold_ns : lacks;
+
+		leave_in(level->cache, level->of[c->id], x->in[l].held, level->kib,
+			 share(sim, t, level->kib) - lacks + got, got);
+	}
 	c->cold_ns = 0;
 }
 
