@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The box of labs: what a program under test, and a tool beside it, can reach, and what ends it."""
 
+import concurrent.futures
+import contextlib
 import os
 import pathlib
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 from fairground.lab import box, spec
+from tests.tools.test_machine import marked_processes
 
 HEAD = "".join(f"#include <{name}>\n" for name in (
     "errno.h", "fcntl.h", "pthread.h", "signal.h", "stdio.h", "stdlib.h", "string.h", "sys/mman.h", "sys/socket.h",
@@ -69,6 +73,20 @@ def test_what_does_not_end_or_eats_memory_is_ended(program):
                    ).status == 7
     sleeps = program("sleep(100);", limits=box.Limits(cpu_s=1, wall_s=1))
     assert sleeps.timed_out and sleeps.how == "it did not end"
+
+
+def test_a_program_may_be_stopped_for_a_while(program, tmp_path):
+    """Its kernel goes on with an interrupted sleep by a call of its own."""
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        ended = pool.submit(program, 'for (int i = 0; i < 40; i++) usleep(50000);\nputs("slept");',
+                            environment={"MARK": str(tmp_path)})
+        while not ended.done():
+            for pid in marked_processes(f"MARK={tmp_path}"):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGSTOP)
+                    os.kill(pid, signal.SIGCONT)
+            time.sleep(0.02)
+    assert ended.result().text == "slept\n"
 
 
 def test_a_sanitizer_says_where(program):
