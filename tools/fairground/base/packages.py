@@ -10,7 +10,8 @@ from typing import Any
 from . import tree
 from .settings import UsageError
 
-EXTRAS = {"pandas": "tables", "numpy": "statistics", "scipy": "statistics", "distributed": "sweeps", "dask": "sweeps"}
+EXTRAS = {"perfetto": "forms", "pyarrow": "forms", "argcomplete": "completion", "distributed": "sweeps",
+          "cloudpickle": "sweeps"}  # of pyproject.toml; pip brings other packages with the tools
 SYSTEM = pathlib.Path("/opt/fairground/python")
 
 
@@ -18,10 +19,10 @@ class MissingPackage(UsageError):
     """A Python package is not there. The text is one sentence, and says what brings it."""
 
 
-def brings(extra: str) -> str:
-    """What brings the packages of the extra @extra of pyproject.toml: here, or where pip installed the tools."""
+def brings(package: str) -> str:
+    """The command that brings the Python package @package: here, or where pip installed the tools."""
     if tree.IS_PACKED:
-        return f"pip install 'fairground[{extra}]'"
+        return f"pip install 'fairground[{EXTRAS[package]}]'" if package in EXTRAS else f"pip install {package}"
     return "sh tools/setup.sh --for pictures"
 
 
@@ -36,11 +37,11 @@ def directories() -> list[pathlib.Path]:
 
 def load(module: str, purpose: str, how: str = "") -> Any:
     """The @module; Debian's, if there is one. MissingPackage if it is not there: @purpose needs it, and @how says what
-    brings it unless it is in an extra."""
+    brings it, if brings() does not."""
     sys.path += [path for path in map(str, directories()) if path not in sys.path]
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        extra = EXTRAS.get(module.partition(".")[0], "forms")
-        raise MissingPackage(f"{purpose} needs the Python package {module.partition('.')[0]}: "
-                             f"{how or brings(extra)} brings it") from error
+        package = module.partition(".")[0]
+        raise MissingPackage(f"{purpose} needs the Python package {package}: "
+                             f"{how or brings(package)} brings it") from error

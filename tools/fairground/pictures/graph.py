@@ -32,7 +32,8 @@ LATEST = 1e9  # s
 
 def missing(error: ImportError) -> MissingPackage:
     debian = "" if IS_PACKED else ", or apt-get install python3-matplotlib"
-    return MissingPackage(f"pictures need {error.name or 'matplotlib'}: {brings('pictures')}{debian}")
+    package = (error.name or "matplotlib").partition(".")[0]
+    return MissingPackage(f"pictures need {package}: {brings(package)}{debian}")
 
 
 class Kind(NamedTuple):

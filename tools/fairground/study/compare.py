@@ -204,7 +204,7 @@ def save_picture(found: Sequence[samples.Series], path: str) -> str:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        return f"no picture: matplotlib is missing ({brings('pictures')} brings it)"
+        return f"no picture: matplotlib is missing ({brings('matplotlib')} brings it)"
     texts_as_they_are()
     figure = Figure(layout="constrained", dpi=130)
     FigureCanvasAgg(figure)

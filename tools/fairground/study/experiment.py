@@ -42,7 +42,7 @@ def save_samples(experiment: Experiment, found: Sequence[samples.Series], header
     try:
         figure = draw_picture(experiment, lambda figure: samples.draw(figure, found), header)
     except ImportError:
-        return f"no picture: matplotlib is missing ({brings('pictures')} brings it)"
+        return f"no picture: matplotlib is missing ({brings('matplotlib')} brings it)"
     figure.savefig(path, bbox_inches="tight")
     return f"picture of the samples: {path}"
 
@@ -71,7 +71,7 @@ def save_picture(experiment: Experiment, results: dict[str, Results], header: st
     try:
         figure = draw_picture(experiment, lambda figure: experiment.draw(figure, results), header)
     except ImportError:
-        return f"no picture: matplotlib is missing ({brings('pictures')} brings it)"
+        return f"no picture: matplotlib is missing ({brings('matplotlib')} brings it)"
     figure.savefig(path, bbox_inches="tight")  # as large as its labels need
     return f"picture: {path}"
 
