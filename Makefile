@@ -244,7 +244,8 @@ clean: ## remove the build directory
 # In a hand-out of a lab, a choice of all.
 STUDENT := $(if $(wildcard labs/handout.json),kernel|image|sim|unit|plugin|traits|clean|help)
 help: ## print this list, the words of fairground, and the settings
-	@grep -hE '^($(or $(STUDENT),[a-z-]+)):.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' | expand -t 16
+	@grep -hE '^($(or $(STUDENT),[a-z-]+)):.*## ' Makefile mk/*.mk | sed -E 's/:.*## /\t/' \
+		| expand -t 16 | $(PYTHON_TOOL) -m fairground.base.folded
 	@$(PYTHON_TOOL) -m fairground settings --brief $(if $(STUDENT),--student)
 
 .PHONY: $(TARGETS) FORCE

@@ -12,6 +12,7 @@
 #include "sim/report/decisions.h"
 #include "sim/report/trace.h"
 #include "sim/engine/util.h"
+#include "sim/engine/process.h"
 #include "sim/engine/output.h"
 #include "sim/engine/plugin.h"
 #include "sim/scx/scx.h"
@@ -228,6 +229,7 @@ static int simulate(int argc, char **argv)
 
 	while (policies[report.nr_results])
 		report.nr_results++;
+	o.narrow = o.narrow || process_has_narrow_terminal();
 	report.duration = setup_duration(&o, &w);
 	report.results = results = allocate(report.nr_results, sizeof(*results));
 	for (u32 i = 0; i < report.nr_results; i++)

@@ -203,7 +203,7 @@ static void print_help(void)
 	       "  --hang T            CPU time of this host in which something must happen (10s)\n"
 	       "  --strict            refuse rt-app files that need mending\n"
 	       "output:\n"
-	       "  --narrow            lines of at most 80 columns: for paper and small windows\n"
+	       "  --narrow            lines of at most 80 columns; on a narrow terminal anyway\n"
 	       "  --json FILE         the results as JSON\n"
 	       "  --trace FILE        the scheduler's events as trace.dat, for trace-cmd report\n"
 	       "  --averages          ... with load averages, each time they are computed\n"

@@ -39,3 +39,6 @@ void process_make_writable(void *address, size_t bytes);
 
 /* An advice: @memory is large and used at once. */
 void process_use_huge_pages(void *memory, size_t bytes);
+
+/* The standard output is a terminal whose lines are shorter than those of a wide report. */
+bool process_has_narrow_terminal(void);

@@ -5,11 +5,14 @@
 #include <execinfo.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "sim/engine/process.h"
+
+#define WIDE_COLUMNS 160
 
 static void (*on_stuck)(void);
 
@@ -145,4 +148,12 @@ void process_make_writable(void *address, size_t bytes)
 void process_use_huge_pages(void *memory, size_t bytes)
 {
 	madvise(memory, bytes, MADV_HUGEPAGE);
+}
+
+bool process_has_narrow_terminal(void)
+{
+	struct winsize size = { 0 };
+
+	return !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_col &&
+	       size.ws_col < WIDE_COLUMNS;
 }

@@ -65,3 +65,8 @@ const void *process_called_in(const void *object)
 	(void)object;
 	return NULL;
 }
+
+bool process_has_narrow_terminal(void)
+{
+	return false;
+}

@@ -26,7 +26,7 @@ BACKTRACE = "int backtrace(void **frames, int nr);\n"
 STANDARD = {"assert", "ctype", "errno", "limits", "math", "setjmp", "signal", "stdarg", "stdbool", "stddef", "stdint",
             "stdio", "stdlib", "string", "time"}
 # Of all these macOS has a copy.
-POSIX = {"dlfcn", "execinfo", "fcntl", "getopt", "sys/mman", "sys/stat", "sys/time", "unistd"}
+POSIX = {"dlfcn", "execinfo", "fcntl", "getopt", "sys/ioctl", "sys/mman", "sys/stat", "sys/time", "unistd"}
 JSON = {"jsmn"}
 
 

@@ -17,6 +17,7 @@ from . import developer, result
 from .base import names, tree
 from .base.errors import InputError
 from .base.expect import Missing
+from .base.folded import Folded
 from .base.printable import printable
 from .base.settings import PARSERS, UsageError, from_environment
 from .helps import leaves, show_examples
@@ -121,6 +122,8 @@ def hold_standard_files() -> None:
     os.close(held)
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
+    if sys.stderr.isatty() and isinstance(sys.stderr, io.TextIOWrapper):
+        sys.stderr = Folded(sys.stderr.buffer, sys.stderr.encoding, sys.stderr.errors, line_buffering=True, waits=False)
 
 
 @contextlib.contextmanager
@@ -132,12 +135,15 @@ def checked_output() -> Iterator[None]:
         return
     file = io.BufferedWriter(Output(usual.fileno(), "w", closefd=False))
     errors = "backslashreplace" if usual.errors == "strict" else usual.errors
-    sys.stdout = io.TextIOWrapper(file, usual.encoding, errors, line_buffering=usual.line_buffering,
-                                  write_through=usual.write_through)
+    form = Folded if usual.isatty() else io.TextIOWrapper
+    sys.stdout = form(file, usual.encoding, errors, line_buffering=usual.line_buffering,
+                      write_through=usual.write_through)
     try:
         try:
             yield
         finally:
+            if isinstance(sys.stdout, Folded):
+                sys.stdout.end()
             sys.stdout.flush()
     except (BrokenPipeError, OutputError):
         # Without this, Python 3.13 complains again when it drops what was not written.
