@@ -154,6 +154,7 @@ def test_runs_of_many_seeds_have_a_mean_and_its_error():
     mean, error = re.search(r"^ +([\d,]+) +context-switches .*\( \+- +([\d.]+)% \)$", done.stdout, re.M).groups()
     centre = sum(each) / 3
     assert int(mean.replace(",", "")) == round(centre) and "(3 runs)" in done.stdout
+    assert "\nAgain: make stat SMP=2 " in done.stdout and " ARGS='--seeds 1..3'\n" in done.stdout
     deviation = (sum((one - centre) ** 2 for one in each) / 2 / 3) ** 0.5
     assert float(error) == pytest.approx(100 * deviation / centre, abs=0.006)
 

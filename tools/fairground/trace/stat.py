@@ -336,6 +336,13 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", help="run CMD once for each, as 1..20, and print means and their errors")
 
 
+def given(arguments: argparse.Namespace) -> str:
+    """The options of a run, typed again."""
+    flags = {"--all": arguments.all, "--no-aggr": arguments.no_aggr, "--per-thread": arguments.per_thread,
+             f"--seeds {arguments.seeds}": arguments.seeds}
+    return " ".join(flag for flag, wanted in flags.items() if wanted)
+
+
 def check(settings: Settings, arguments: argparse.Namespace) -> None:
     """UsageError if the options do not go together."""
     if bool(arguments.file) == bool(settings.cmd):
@@ -356,7 +363,7 @@ def measure(settings: Settings, arguments: argparse.Namespace) -> list[Found]:
         with reading(arguments.file, UsageError, DAMAGED):
             return [read(arguments.file, parse_pids(arguments.pid), arguments)]
     with Machine(settings) as machine:
-        print(machine.header("stat"), flush=True)
+        print(machine.header("stat", args=given(arguments)), flush=True)
     if arguments.seeds:
         return run_seeds(settings, parse_seeds(arguments.seeds), arguments)
     return [run(settings, arguments, lambda text: (sys.stdout.write(text), sys.stdout.flush()))]
