@@ -142,7 +142,7 @@ DEPS = -MMD -MP
 LIB_C := $(wildcard lib/*.c)
 SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c) $(POLICIES)
 # What simulator and kernel share as hosts of programs written for sched_ext.
-SCX_C := sim/scx/op.c sim/scx/kfunc.c sim/scx/map.c
+SCX_C := sim/scx/op.c sim/scx/group.c sim/scx/kfunc.c sim/scx/map.c
 KERNEL_C := $(filter-out $(OTHER_C),$(wildcard kernel/*/*.c tests/kernel/*.c)) $(SCX_C)
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)

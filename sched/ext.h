@@ -9,8 +9,8 @@
  * asks for its end, the class runs all tasks first in, first out (bypass) until the host, which is
  * to ask sched_ext_ended(), unloads it: then all tasks are fair ones again, and none is lost.
  *
- * Not there: SCX_OPS_SWITCH_PARTIAL, operations for cgroups, core scheduling and dumps. A host
- * refuses a scheduler that needs them.
+ * Not there: SCX_OPS_SWITCH_PARTIAL, core scheduling and dumps. A host refuses a scheduler that
+ * needs them. Operations about the tree of groups are the host's.
  */
 #pragma once
 
@@ -19,6 +19,7 @@
 struct cpumask;
 struct sched;
 struct task;
+struct task_group;
 
 /* --- numbers of the interface --------------------------------------------- */
 
@@ -72,6 +73,9 @@ struct ext_exit {
 	u64 at;	 /* the clock of that CPU */
 };
 
+/* cgroup_prep_move, cgroup_move and cgroup_cancel_move. */
+enum ext_regroup_step { EXT_REGROUP_PREPARE, EXT_REGROUP_DONE, EXT_REGROUP_CANCEL };
+
 /* --- the scheduler -------------------------------------------------------- */
 
 /* The part of a task that its scheduler reads and writes. It lies in memory of the host. */
@@ -110,6 +114,9 @@ struct ext_ops {
 	void (*cpu_release)(struct ext_call *, s32 cpu);
 	void (*cpu_online)(struct ext_call *, s32 cpu);
 	void (*cpu_offline)(struct ext_call *, s32 cpu);
+	/* A step of @t's move to another group. An error of the first step refuses the move. */
+	s32 (*regroup)(struct ext_call *, struct task *t, struct task_group *from,
+		       struct task_group *to, enum ext_regroup_step);
 	s32 (*init_task)(struct ext_call *, struct task *t, bool fork);
 	void (*exit_task)(struct ext_call *, struct task *t);
 	void (*enable)(struct ext_call *, struct task *t);
@@ -132,6 +139,12 @@ size_t sched_ext_size(unsigned nr_cpus, unsigned nr_dsqs);
 int sched_ext_load(struct sched *s, void *mem, unsigned nr_dsqs, const struct ext_ops *ops);
 /* @t goes over to the class that owns its policy now. */
 void sched_ext_settle(struct sched *s, struct task *t);
+/*
+ * @t is to become a member of @to, by task_group_move(): 0, or the error with which its scheduler
+ * refuses. If it stays nevertheless, sched_ext_cancel_move().
+ */
+s32 sched_ext_prep_move(struct sched *s, struct task *t, struct task_group *to);
+void sched_ext_cancel_move(struct sched *s, struct task *t, struct task_group *to);
 /* Has the loaded scheduler come to its end? Then it decides no more. */
 bool sched_ext_ended(const struct sched *s);
 /*

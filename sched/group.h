@@ -32,6 +32,12 @@ void task_group_exit(struct sched *s, struct task_group *tg);
 /* Make @t, in whatever state or class, a member of @tg. A fork's child joins its parent's group. */
 void task_group_move(struct sched *s, struct task *t, struct task_group *tg);
 struct task_group *task_group_of(const struct task *t);
+struct task_group *task_group_parent(const struct task_group *tg);
+/* Walks all groups, parents first: the one after @tg (NULL: the first), or NULL at the end. */
+struct task_group *task_group_next(struct sched *s, struct task_group *tg);
+/* A number for the host's use; 0 at first. */
+void task_group_set_number(struct task_group *tg, u32 number);
+u32 task_group_number(const struct task_group *tg);
 
 struct task_group_params {
 	u64 shares; /* 2..262144 */

@@ -148,6 +148,21 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(group_cgroup_init, struct cgroup *cgrp,
 	return scx_bpf_create_dsq(n, -1);
 }
 
+/* Nobody waits there any more. */
+void BPF_STRUCT_OPS_SLEEPABLE(group_cgroup_exit, struct cgroup *cgrp)
+{
+	u32 n = number_of(cgrp);
+
+	nodes[n].there = nodes[n].waits = false;
+	scx_bpf_destroy_dsq(n);
+}
+
+void BPF_STRUCT_OPS(group_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+	nodes[number_of(cgrp)].weight = weight;
+}
+
 SCX_OPS_DEFINE(group_ops, .enqueue = (void *)group_enqueue, .dispatch = (void *)group_dispatch,
 	       .stopping = (void *)group_stopping, .cgroup_init = (void *)group_cgroup_init,
-	       .name = "group");
+	       .cgroup_exit = (void *)group_cgroup_exit,
+	       .cgroup_set_weight = (void *)group_cgroup_set_weight, .name = "group");

@@ -18,6 +18,7 @@
  * Reference: sched(7), "The autogroup feature"; Linux 6.1 for errors and their order.
  */
 #include "kernel/cgroup/internal.h"
+#include "kernel/scx/group.h"
 
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
@@ -77,6 +78,7 @@ static int attach(struct autogroup *ag)
 		return -ENOMEM;
 	snprintf(name, sizeof(name), "autogroup-%u", ag->id);
 	task_group_set_name(tg, name);
+	scx_group_hide(tg);
 	spin_lock(&proc_tree_lock);
 	ag->tg = tg;
 	spin_unlock(&proc_tree_lock);

@@ -22,6 +22,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/ref.h"
+#include "kernel/scx/group.h"
 #include "kernel/time/speed.h"
 #include "lib/errno.h"
 
@@ -60,16 +61,21 @@ static struct task_group *effective_tg(const struct cgroup *cg)
 }
 
 /*
- * The scheduler's group that @t's places ask for: that of its control group or, if that is the
- * root, of its session. A thread that has left its places is the root's.
+ * The scheduler's group that places in these groups ask @t for: that of its control group or, if
+ * that is the root, of its session. A thread that has left its places is the root's.
  */
-static struct task_group *wanted_tg(const struct thread *t)
+static struct task_group *wanted_in(const struct thread *t, const struct cgroup *v1,
+				    const struct cgroup *v2)
 {
-	const struct cgroup *v1 = t->member[HIERARCHY_V1].group;
-	struct task_group *tg = effective_tg(v1) ?: effective_tg(t->member[HIERARCHY_V2].group);
+	struct task_group *tg = effective_tg(v1) ?: effective_tg(v2);
 
 	debug_assert(spin_is_held(&proc_tree_lock));
 	return tg || !v1 ? tg : autogroup_tg(t->proc);
+}
+
+static struct task_group *wanted_tg(const struct thread *t)
+{
+	return wanted_in(t, t->member[HIERARCHY_V1].group, t->member[HIERARCHY_V2].group);
 }
 
 void cgroup_settle(struct thread *t)
@@ -93,8 +99,10 @@ static void settle_all(struct cgroup *top)
 	assert(mutex_is_held(&cgroup_mutex));
 	for (struct cgroup *cg = top; cg; cg = cgroup_next(cg, top)) {
 		spin_lock(&proc_tree_lock);
-		list_for_each(t, &cg->members, member[cg->hierarchy].link)
+		list_for_each(t, &cg->members, member[cg->hierarchy].link) {
+			scx_prepare_move(&t->task, wanted_tg(t));
 			cgroup_settle(t);
+		}
 		spin_unlock(&proc_tree_lock);
 	}
 }
@@ -128,10 +136,16 @@ static struct cgroup_owner running_user(void)
 int cgroup_attach_cpu(struct cgroup *cg)
 {
 	struct task_group *tg = cgroup_make_tg(effective_tg(cg->parent));
+	int err;
 
 	assert(!cg->tg);
 	if (!tg)
 		return -ENOMEM;
+	err = scx_group_new(tg);
+	if (err) {
+		cgroup_free_tg(tg);
+		return err;
+	}
 	cg->tg = tg;
 	cg->giver = running_user();
 	cgroup_reset_clamps(cg);
@@ -150,6 +164,7 @@ void cgroup_detach_cpu(struct cgroup *cg)
 		return;
 	cg->tg = NULL;
 	settle_all(cg);
+	scx_group_gone(tg);
 	cgroup_free_tg(tg);
 	cgroup_forget_files(cg);
 }
@@ -358,18 +373,33 @@ static void move_thread(struct thread *t, struct cgroup *cg)
 	cgroup_settle(t);
 }
 
-void cgroup_move(struct thread *t, bool process, struct cgroup *cg)
+/* The scheduler's group of @t once it is a member of @cg. */
+static struct task_group *tg_within(const struct thread *t, const struct cgroup *cg)
+{
+	const struct cgroup *in[NR_HIERARCHIES];
+
+	for (unsigned h = 0; h < NR_HIERARCHIES; h++)
+		in[h] = h == cg->hierarchy ? cg : t->member[h].group;
+	return wanted_in(t, in[HIERARCHY_V1], in[HIERARCHY_V2]);
+}
+
+int cgroup_move(struct thread *t, bool process, struct cgroup *cg)
 {
 	struct thread *each;
+	int err = 0;
 
 	assert(mutex_is_held(&cgroup_mutex));
 	spin_lock(&proc_tree_lock);
-	if (process)
-		list_for_each(each, &t->proc->threads, proc_link)
+	list_for_each(each, &t->proc->threads, proc_link)
+		if (!err && (process || each == t))
+			err = scx_prepare_move(&each->task, tg_within(each, cg));
+	list_for_each(each, &t->proc->threads, proc_link)
+		if (err)
+			scx_cancel_move(&each->task, tg_within(each, cg));
+		else if (process || each == t)
 			move_thread(each, cg);
-	else
-		move_thread(t, cg);
 	spin_unlock(&proc_tree_lock);
+	return err;
 }
 
 /* --- questions ------------------------------------------------------------------------ */

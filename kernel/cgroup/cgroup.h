@@ -4,6 +4,9 @@
 
 #include "kernel/task/proc.h"
 
+/* Guards the trees and every parameter of a group, and serialises moves. */
+extern struct mutex cgroup_mutex;
+
 /*
  * The new thread @t, already set up for the scheduler, joins its parent's groups; a kernel thread
  * joins the roots. proc_tree_lock held.

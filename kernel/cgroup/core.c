@@ -143,7 +143,7 @@ static int move_member(struct cgroup *cg, char *text, size_t len, const struct c
 		return err;
 	err = may_move(opener, t, cg) ?: cgroup_check_move(t, process, cg);
 	if (!err)
-		cgroup_move(t, process, cg);
+		err = cgroup_move(t, process, cg);
 	thread_put(t);
 	return err;
 }

@@ -13,6 +13,7 @@
 #include "kernel/cgroup/internal.h"
 
 #include "kernel/kernel.h"
+#include "kernel/scx/group.h"
 #include "kernel/time/time.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
@@ -46,6 +47,8 @@ static int set_shares(struct cgroup *cg, u64 shares)
 
 	debug_assert(mutex_is_held(&cgroup_mutex));
 	with_irqs_off(err = task_group_set_shares(machine, cg->tg, shares));
+	if (!err)
+		scx_group_changed(cg->tg);
 	return err;
 }
 
@@ -62,6 +65,8 @@ static int set_idle(struct cgroup *cg, u64 value)
 	if (value > 1)
 		return -EINVAL;
 	with_irqs_off(err = task_group_set_idle(machine, cg->tg, value));
+	if (!err)
+		scx_group_changed(cg->tg);
 	return err;
 }
 

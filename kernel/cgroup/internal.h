@@ -78,7 +78,6 @@ struct cgroup {
 	u64 past_user_ns, past_system_ns; /* used by members that have left (v2) */
 };
 
-extern struct mutex cgroup_mutex;
 extern struct cgroup cgroup_roots[NR_HIERARCHIES];
 
 static inline bool cgroup_is_root(const struct cgroup *cg)
@@ -100,7 +99,10 @@ void cgroup_put(struct cgroup *cg);
 /* Walks @top and all groups below it, parents first: the group after @cg, or NULL at the end. */
 struct cgroup *cgroup_next(struct cgroup *cg, struct cgroup *top);
 
-/* Give @cg, which has none, a group of the scheduler (0 or -ENOMEM), or take it away. */
+/*
+ * Give @cg, which has none, a group of the scheduler, or take it away. 0; -ENOMEM; or the error
+ * with which a loaded scheduler refuses it.
+ */
 int cgroup_attach_cpu(struct cgroup *cg);
 void cgroup_detach_cpu(struct cgroup *cg);
 
@@ -113,8 +115,11 @@ void cgroup_settle(struct thread *t);
 /* Number of hierarchies that this machine has, the first of enum hierarchy_id. No lock. */
 unsigned cgroup_nr_hierarchies(void);
 
-/* Make @t, or every thread of its process, members of @cg. Threads that have ended are skipped. */
-void cgroup_move(struct thread *t, bool process, struct cgroup *cg);
+/*
+ * Make @t, or every thread of its process, members of @cg. Threads that have ended are skipped. 0,
+ * or the error with which a loaded scheduler refuses one of them: then none moves.
+ */
+int cgroup_move(struct thread *t, bool process, struct cgroup *cg);
 /* The group that @t is in at the moment, or NULL if @t has ended. No lock. */
 struct cgroup *cgroup_of(const struct thread *t, enum hierarchy_id h);
 /* Are there members here or below at the moment? No lock. */

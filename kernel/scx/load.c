@@ -4,6 +4,7 @@
  * come to its end. Then a timer, which looks now and then while a program is loaded, wakes the
  * kernel thread that unloads it.
  */
+#include "kernel/cgroup/cgroup.h"
 #include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
@@ -67,6 +68,12 @@ static void nothing(void *unused)
 	(void)unused;
 }
 
+/* Operations run with interrupts off: each CPU that answers is in none. */
+void scx_wait_for_calls(void)
+{
+	arch_call_others(nothing, NULL);
+}
+
 /* --- going ----------------------------------------------------------------------------- */
 
 static void free_program(void)
@@ -74,6 +81,7 @@ static void free_program(void)
 	debug_assert(mutex_is_held(&state.lock));
 	scx_timers_close();
 	scx_maps_close();
+	scx_groups_free();
 	vmap_free(state.memory);
 	vmap_free(scx.task);
 	scx_object = NULL;
@@ -118,12 +126,13 @@ static void unload_locked(void)
 	with_irqs_off(sched_ext_bypass(machine));
 	sched_ext_leave(machine);
 	settle_until_empty();
-	/* Operations run with interrupts off: each CPU that answers is in none. */
-	arch_call_others(nothing, NULL);
+	scx_wait_for_calls();
+	mutex_lock(&cgroup_mutex);
 	with_irqs_off(end = sched_ext_unload(machine));
 	say_end(end);
 	state.loaded = false;
 	free_program();
+	mutex_unlock(&cgroup_mutex);
 	scx_show_root(false);
 	state.unloading = false;
 }
@@ -206,9 +215,9 @@ static const char *check_program(struct scx_object *o, char *constants)
 
 	if (!program)
 		return "holds no scheduler, or a table that points out of it";
-	if (scx_lacks(program)) {
+	if (scx_lacks(program->ops->flags)) {
 		snprintf(lacking, sizeof(lacking), "needs %s, which is not there",
-			 scx_lacks(program));
+			 scx_lacks(program->ops->flags));
 		return lacking;
 	}
 	if (!*program->ops->name || program->ops->dispatch_max_batch > EXT_BATCH_MAX)
@@ -247,7 +256,9 @@ static const char *start(int *err)
 		return why;
 	scx_object = &state.object;
 	state.ops = scx_operations();
+	mutex_lock(&cgroup_mutex);
 	with_irqs_off(*err = sched_ext_load(machine, state.memory, NR_DSQS, &state.ops));
+	mutex_unlock(&cgroup_mutex);
 	if (*err) {
 		why = sched_ext_refusal(state.memory)->message;
 		return *why ? why : "its init returned an error";

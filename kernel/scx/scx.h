@@ -53,5 +53,7 @@ bool scx_name(char *buf, size_t size);
 /* "enabled", "disabled" or "disabling", and how many schedulers were loaded since boot. */
 const char *scx_state(void);
 u64 scx_nr_loads(void);
+/* Returns when each call of the program that was running has ended. Sleeps. */
+void scx_wait_for_calls(void);
 /* The directory of the loaded scheduler in /sys appears or goes (sysfs.c). */
 void scx_show_root(bool visible);

@@ -443,6 +443,7 @@ const struct sched_class ext_class = {
 		    .admit = ext_admit,
 		    .set_attr = ext_set_attr,
 		    .join = ext_join,
-		    .quit = ext_quit },
+		    .quit = ext_quit,
+		    .regroup = ext_regroup },
 	.debug = { .numbers = ext_numbers, .check = ext_check },
 };

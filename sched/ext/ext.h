@@ -38,6 +38,7 @@ struct ext_link {
 	bool selected; /* a task's: select_cpu was asked since it slept */
 	bool ordered;  /* a task's: it is in dsq->order, too */
 	bool direct;   /* a task's: direct_dsq says where to enqueue it */
+	bool moves;    /* a task's: prep_move was asked, and it will go to another group */
 };
 
 /* guarded by: its lock; of a local one: the runqueue's */
@@ -212,6 +213,7 @@ void ext_end(struct ext *x, const struct ext_rq *er, enum ext_exit_kind kind, s6
 void ext_watch(struct ext_rq *er);
 void ext_join(struct rq *rq, struct task *t, bool runnable);
 void ext_quit(struct rq *rq, struct task *t, bool runnable);
+void ext_regroup(struct rq *rq, struct task *t, struct task_group *tg, bool runnable);
 void ext_set_attr(struct task *t, const struct sched_attr_req *req);
 int ext_admit(struct sched *s, const struct admission_request *request);
 /* host_bug() if an invariant of the class does not hold on @rq. */

@@ -51,6 +51,7 @@ void ext_join(struct rq *rq, struct task *t, bool runnable)
 
 	(void)runnable;
 	debug_assert_locked(rq);
+	e->at.moves = false;
 	list_init(&e->queued);
 	list_init(&e->at.list);
 	e->seen = ops->attach(&call, t);
@@ -84,6 +85,54 @@ void ext_quit(struct rq *rq, struct task *t, bool runnable)
 		ops->exit_task(&call, t);
 	e->seen = NULL;
 	ops->detach(&call, t);
+}
+
+/* --- groups --------------------------------------------------------------- */
+
+/* @t, if it is the scheduler's, is prepared for a move to @to, or no longer. */
+static s32 prepare_move(struct rq *rq, struct task *t, struct task_group *to, bool goes)
+{
+	struct ext_rq *er = ext_of(rq);
+	struct ext_call call = { er ? er->x : NULL, er, EXT_OTHER, t, rq->cpu };
+	s32 err = 0;
+
+	debug_assert_locked(rq);
+	if (!er || er->x->bypass || t->class->rank != CLASS_ext || !ext_part(t)->seen ||
+	    t->group == to || ext_part(t)->at.moves == goes)
+		return 0;
+	if (er->x->ops->regroup)
+		err = er->x->ops->regroup(&call, t, t->group, to,
+					  goes ? EXT_REGROUP_PREPARE : EXT_REGROUP_CANCEL);
+	ext_part(t)->at.moves = goes && !err;
+	return err;
+}
+
+s32 sched_ext_prep_move(struct sched *s, struct task *t, struct task_group *to)
+{
+	struct rq *rq = task_rq_lock(s, t);
+	s32 err = prepare_move(rq, t, to, true);
+
+	rq_unlock(rq);
+	return err;
+}
+
+void sched_ext_cancel_move(struct sched *s, struct task *t, struct task_group *to)
+{
+	struct rq *rq = task_rq_lock(s, t);
+
+	prepare_move(rq, t, to, false);
+	rq_unlock(rq);
+}
+
+void ext_regroup(struct rq *rq, struct task *t, struct task_group *tg, bool runnable)
+{
+	struct task_group *from = t->group;
+
+	(void)runnable;
+	task_set_group(rq->s, t, tg);
+	if (ext_part(t)->seen && ext_part(t)->at.moves)
+		EXT_OP(ext_of(rq), EXT_OTHER, t, regroup, t, from, tg, EXT_REGROUP_DONE);
+	ext_part(t)->at.moves = false;
 }
 
 int ext_admit(struct sched *s, const struct admission_request *request)

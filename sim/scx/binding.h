@@ -40,10 +40,9 @@ struct task_struct *scx_see(struct task *t);
 struct task *scx_task(const struct task_struct *p);
 /* The table of operations for the class, made from the program's. */
 struct ext_ops scx_operations(void);
-/* NULL, or the thing that @program needs and the class has not; of its flags alone. */
-const char *scx_lacks(const struct scx_program *program);
-const char *scx_lacks_flags(u64 flags);
-/* Does it have operations for control groups? The simulator calls them, the kernel does not. */
+/* NULL, or the thing that a program with these flags needs and the class has not. */
+const char *scx_lacks(u64 flags);
+/* Does it have operations for control groups? */
 bool scx_has_groups(const struct scx_program *program);
 /* @program's constant (const volatile) with the name of @n bytes at @name; NULL: there is none. */
 const struct scx_variable *scx_constant(const struct scx_program *program, const char *name,
@@ -55,11 +54,35 @@ void scx_end_call(struct scx_frame *frame);
 
 /*
  * Memory for the maps of the program (map.c). NULL, or the name of the map for which there is no
- * memory or no such type. Task storage ends with the task.
+ * memory or no such type. Storage of a task or a group ends with it.
  */
 const char *scx_maps_open(void);
 void scx_maps_close(void);
 void scx_forget_task(const struct task_struct *p);
+void scx_forget_group(const struct cgroup *cgrp);
+
+/*
+ * Control groups (group.c). The program hears of those that there are when it is loaded and when it
+ * goes, and between of each change. The host serialises these calls with loading and unloading, and
+ * calls scx_groups_free() when the program is never called again.
+ */
+#define SCX_GROUPS_MAX 16384u
+s32 scx_groups_open(struct ext_call *c);
+void scx_groups_close(struct ext_call *c);
+void scx_groups_free(void);
+/* Programs take the new @tg for the root, as Linux does with groups of sessions. */
+void scx_group_hide(struct task_group *tg);
+/* The operation of the class. */
+s32 scx_group_move(struct ext_call *c, struct task *t, struct task_group *from,
+		   struct task_group *to, enum ext_regroup_step step);
+/* @tg is new: 0, or the error with which the program refuses it. */
+s32 scx_group_begins(struct sched *s, struct task_group *tg);
+/* @tg, without members, ends. Returns the memory that any running call of the program may use. */
+void *scx_group_ends(struct sched *s, struct task_group *tg);
+/* @tg may have other shares. */
+void scx_group_weighs(struct sched *s, struct task_group *tg);
+/* The program's view of @t's group; NULL before it is loaded. */
+struct cgroup *scx_see_group(const struct task *t);
 
 /* No timer of the program expires any more; without @alive the machine of all is gone (timer.c). */
 void scx_timers_end(bool alive);

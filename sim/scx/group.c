@@ -1,124 +1,257 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Control groups as programs see them: the simulator's groups, their weights, and moves. */
-#include <stdlib.h>
-
-#include "sim/engine/util.h"
+/*
+ * Control groups as programs see them: the scheduler's groups (sched/group.h), and their root.
+ *
+ * Each group has a number for as long as a program with operations for groups is loaded. A view is
+ * found by it, and ends when the group does: the host frees it once no call of the program can
+ * still use it.
+ *
+ * Locks: the host serialises all that changes groups, loading and unloading included.
+ */
+#include "lib/errno.h"
+#include "sched/group.h"
 #include "sim/scx/binding.h"
-#include "sim/scx/scx.h"
 #include "sim/scx/include/scx/functions.h"
-#include "sim/scx/include/scx/simulator.h"
 
 #define OPS (scx.program->ops)
+
+/* The number of a group that programs do not see; its tasks are the root's for them. */
+#define HIDDEN SCX_GROUPS_MAX
 
 struct seen_group {
 	struct cgroup cgroup;
 	struct kernfs_node kn;
+	struct task_group *tg;
+	struct seen_group *parent;
+	u32 weight;
 };
-static struct seen_group **groups; /* by the simulator's numbers */
-static u32 nr_groups;
 
-static struct cgroup *see_group(u32 number)
+/* By number, of which the root has 0; a free or hidden one is NULL. None without a program. */
+static struct seen_group **seen;
+static u32 nr_numbers; /* all that are in use are less */
+static u64 nr_begun;   /* groups but the root */
+
+static struct seen_group *view_of(const struct task_group *tg)
 {
-	struct seen_group *g;
+	struct seen_group *g = READ_ONCE(seen[tg ? task_group_number(tg) : 0]);
 
-	while (nr_groups <= number) {
-		groups = realloc(groups, (nr_groups + 1) * sizeof(struct seen_group *));
-		if (!groups)
-			out_of_memory();
-		g = groups[nr_groups] = allocate(1, sizeof(*g));
-		g->kn.id = nr_groups + 1;
-		g->cgroup.kn = &g->kn;
-		g->cgroup.number = nr_groups;
-		for (u32 up = nr_groups; up; up = scx_sim()->groups[up].parent)
-			g->cgroup.level++;
-		nr_groups++;
-	}
-	return &groups[number]->cgroup;
+	return g ?: READ_ONCE(seen[0]);
 }
 
-static struct cgroup *group_of(struct task *t)
+/* NULL: @cgrp is no group, or one that has ended. */
+static struct seen_group *group_of(const struct cgroup *cgrp)
 {
-	return see_group(container_of(t, struct sim_task, task)->group);
+	u32 number;
+
+	scx_need(cgrp, sizeof(*cgrp), false);
+	number = READ_ONCE(cgrp->number);
+	if (!seen || number >= SCX_GROUPS_MAX)
+		return NULL;
+	return &READ_ONCE(seen[number])->cgroup == cgrp ? seen[number] : NULL;
+}
+
+void scx_group_hide(struct task_group *tg)
+{
+	task_group_set_number(tg, HIDDEN);
+}
+
+struct cgroup *scx_see_group(const struct task *t)
+{
+	return seen ? &view_of(task_group_of(t))->cgroup : NULL;
 }
 
 /* 1..10000, where 100 is the default. */
-static u32 weight_of(u32 number)
+static u32 weight_of(const struct task_group *tg)
 {
-	u64 shares = number ? scx_sim()->groups[number].params.shares : 1024;
+	struct task_group_params params = { .shares = SCHED_SHARES_DEFAULT };
 
-	return (u32)min(max((shares * 100 + 512) / 1024, (u64)1), (u64)10000);
+	if (tg)
+		task_group_params(tg, &params);
+	return (u32)min(max((params.shares * 100 + 512) / 1024, (u64)1), (u64)10000);
 }
 
-/* --- what happens to groups ----------------------------------------------- */
+/* --- groups come and go --------------------------------------------------- */
 
-static void begin(struct ext_call *c, void *argument)
+/* The least number that no group has, or SCX_GROUPS_MAX. */
+static u32 free_number(void)
 {
-	u32 number = *(u32 *)argument;
-	struct scx_cgroup_init_args args = { .weight = weight_of(number) };
-	s32 err = (s32)scx_call(c, "cgroup_init", (void *)OPS->cgroup_init, (u64)see_group(number),
-				(u64)&args, 0);
+	u32 number = 0;
 
-	if (err)
-		ext_report(c, EXT_EXIT_ERROR, err, "cgroup_init() failed");
+	while (number < SCX_GROUPS_MAX && seen[number])
+		number++;
+	return number;
 }
 
-static void begin_group(struct sim *sim, u32 number)
+static struct seen_group *new_view(struct task_group *tg, struct seen_group *parent)
 {
-	if (OPS->cgroup_init)
-		sched_ext_outside(sim->s, begin, &number);
+	u32 number = free_number();
+	struct seen_group *g = number < SCX_GROUPS_MAX ? scx_alloc(sizeof(*g)) : NULL;
+
+	if (!g)
+		return NULL;
+	g->tg = tg;
+	g->parent = parent;
+	g->weight = weight_of(tg);
+	/* No two groups have one, and the number is found by it. */
+	g->kn.id = 1 + number + SCX_GROUPS_MAX * (tg ? ++nr_begun : 0);
+	g->cgroup.number = number;
+	g->cgroup.level = parent ? parent->cgroup.level + 1 : 0;
+	g->cgroup.kn = &g->kn;
+	if (tg)
+		task_group_set_number(tg, number);
+	nr_numbers = max(nr_numbers, number + 1);
+	WRITE_ONCE(seen[number], g);
+	return g;
 }
 
-struct move {
-	struct task *t;
-	u32 to;
-};
-
-static void move(struct ext_call *c, void *argument)
+static void forget(struct seen_group *g)
 {
-	struct move *m = argument;
-	struct cgroup *from = group_of(m->t), *to = see_group(m->to);
-	struct task_struct *p = scx_see(m->t);
+	WRITE_ONCE(seen[g->cgroup.number], NULL);
+	scx_forget_group(&g->cgroup);
+}
+
+/* Tells the program of @tg. 0, or an error: then it has not begun. */
+static s32 begin(struct ext_call *c, struct task_group *tg)
+{
+	struct seen_group *g = new_view(tg, tg ? view_of(task_group_parent(tg)) : NULL);
+	struct scx_cgroup_init_args args = { 0 };
 	s32 err = 0;
 
-	if (OPS->cgroup_prep_move)
-		err = (s32)scx_call(c, "cgroup_prep_move", (void *)OPS->cgroup_prep_move, (u64)p,
-				    (u64)from, (u64)to);
-	if (err)
-		ext_report(c, EXT_EXIT_ERROR, err, "cgroup_prep_move() failed");
-	else if (OPS->cgroup_move)
-		scx_call(c, "cgroup_move", (void *)OPS->cgroup_move, (u64)p, (u64)from, (u64)to);
+	if (!g)
+		return -ENOMEM;
+	args.weight = g->weight;
+	if (OPS->cgroup_init)
+		err = (s32)scx_call(c, "cgroup_init", (void *)OPS->cgroup_init, (u64)&g->cgroup,
+				    (u64)&args, 0);
+	if (!err)
+		return 0;
+	forget(g);
+	scx_free(g);
+	return err;
 }
 
-static void move_task(struct sim *sim, struct sim_task *t, u32 to)
+static void end(struct ext_call *c, struct seen_group *g)
 {
-	struct move m = { &t->task, to };
-
-	if (t->group != to && scx_see(&t->task) != &scx.idle &&
-	    (OPS->cgroup_prep_move || OPS->cgroup_move))
-		sched_ext_outside(sim->s, move, &m);
+	if (OPS->cgroup_exit)
+		scx_call(c, "cgroup_exit", (void *)OPS->cgroup_exit, (u64)&g->cgroup, 0, 0);
 }
 
-/* A new task's group is told, too. */
-static s32 init_task(struct ext_call *c, struct task *t, bool fork)
+s32 scx_groups_open(struct ext_call *c)
 {
-	struct scx_init_task_args args = { .fork = fork, .cgroup = group_of(t) };
+	struct task_group *tg = NULL;
+	s32 err = -ENOMEM;
 
-	return (s32)scx_call(c, "init_task", (void *)OPS->init_task, (u64)scx_see(t), (u64)&args,
-			     0);
+	seen = scx_alloc_large((HIDDEN + 1) * sizeof(struct seen_group *));
+	nr_begun = nr_numbers = 0;
+	if (seen)
+		err = begin(c, NULL);
+	while (!err && (tg = task_group_next(ext_machine(c), tg)))
+		err = task_group_number(tg) == HIDDEN ? 0 : begin(c, tg);
+	if (!err)
+		return 0;
+	ext_report(c, EXT_EXIT_ERROR, err, "cgroup_init() failed");
+	scx_groups_close(c);
+	return err;
 }
 
-void scx_groups_open(struct ext_ops *ops)
+void scx_groups_close(struct ext_call *c)
 {
-	if (ops->init_task)
-		ops->init_task = init_task;
+	u32 depth = 0;
+
+	for (u32 i = 0; seen && i < nr_numbers; i++)
+		depth = seen[i] ? max(depth, seen[i]->cgroup.level + 1) : depth;
+	while (depth--)
+		for (u32 i = 0; i < nr_numbers; i++)
+			if (seen[i] && seen[i]->cgroup.level == depth)
+				end(c, seen[i]);
 }
 
-void scx_groups_begin(void)
+void scx_groups_free(void)
 {
-	scx_sim()->group_begins = begin_group;
-	scx_sim()->group_changes = move_task;
-	for (u32 number = 0; number < scx_sim()->nr_groups; number++)
-		begin_group(scx_sim(), number);
+	for (u32 i = 0; seen && i < nr_numbers; i++)
+		scx_free(seen[i]);
+	scx_free_large(seen);
+	seen = NULL;
+}
+
+/* --- one group ------------------------------------------------------------ */
+
+struct beginning {
+	struct task_group *tg;
+	s32 err;
+};
+
+static void begin_outside(struct ext_call *c, void *argument)
+{
+	struct beginning *b = argument;
+
+	b->err = begin(c, b->tg);
+}
+
+s32 scx_group_begins(struct sched *s, struct task_group *tg)
+{
+	struct beginning b = { .tg = tg };
+
+	if (seen)
+		sched_ext_outside(s, begin_outside, &b);
+	return b.err;
+}
+
+static void end_outside(struct ext_call *c, void *argument)
+{
+	end(c, argument);
+}
+
+void *scx_group_ends(struct sched *s, struct task_group *tg)
+{
+	struct seen_group *g = seen ? seen[task_group_number(tg)] : NULL;
+
+	if (!g || g->tg != tg)
+		return NULL;
+	sched_ext_outside(s, end_outside, g);
+	forget(g);
+	return g;
+}
+
+static void weigh_outside(struct ext_call *c, void *argument)
+{
+	struct seen_group *g = argument;
+
+	scx_call(c, "cgroup_set_weight", (void *)OPS->cgroup_set_weight, (u64)&g->cgroup, g->weight,
+		 0);
+}
+
+void scx_group_weighs(struct sched *s, struct task_group *tg)
+{
+	struct seen_group *g = seen ? seen[task_group_number(tg)] : NULL;
+	u32 weight = weight_of(tg);
+
+	if (!g || g->tg != tg || g->weight == weight)
+		return;
+	g->weight = weight;
+	if (OPS->cgroup_set_weight)
+		sched_ext_outside(s, weigh_outside, g);
+}
+
+/* --- moves ---------------------------------------------------------------- */
+
+s32 scx_group_move(struct ext_call *c, struct task *t, struct task_group *from,
+		   struct task_group *to, enum ext_regroup_step step)
+{
+	const struct {
+		const char *name;
+		void *fn;
+	} op[] = {
+		[EXT_REGROUP_PREPARE] = { "cgroup_prep_move", (void *)OPS->cgroup_prep_move },
+		[EXT_REGROUP_DONE] = { "cgroup_move", (void *)OPS->cgroup_move },
+		[EXT_REGROUP_CANCEL] = { "cgroup_cancel_move", (void *)OPS->cgroup_cancel_move },
+	};
+	u64 err = 0;
+
+	if (op[step].fn)
+		err = scx_call(c, op[step].name, op[step].fn, (u64)scx_see(t),
+			       (u64)&view_of(from)->cgroup, (u64)&view_of(to)->cgroup);
+	return step == EXT_REGROUP_PREPARE ? (s32)err : 0;
 }
 
 /* --- what programs call --------------------------------------------------- */
@@ -127,21 +260,25 @@ struct cgroup *scx_bpf_task_cgroup(struct task_struct *p)
 {
 	struct task *t = scx_task(p);
 
-	return t ? group_of(t) : see_group(0);
+	if (!seen)
+		return NULL;
+	return t ? scx_see_group(t) : &view_of(NULL)->cgroup;
 }
 
 struct cgroup *bpf_cgroup_from_id(u64 id)
 {
-	return id && id <= scx_sim()->nr_groups ? see_group((u32)id - 1) : NULL;
+	struct seen_group *g = seen ? READ_ONCE(seen[(id - 1) % SCX_GROUPS_MAX]) : NULL;
+
+	return g && g->kn.id == id ? &g->cgroup : NULL;
 }
 
 struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level)
 {
-	u32 number = cgrp->number;
+	struct seen_group *g = group_of(cgrp);
 
-	if (level < 0 || (u32)level > cgrp->level)
+	if (!g || level < 0 || (u32)level > g->cgroup.level)
 		return NULL;
-	for (u32 at = cgrp->level; at > (u32)level; at--)
-		number = scx_sim()->groups[number].parent;
-	return see_group(number);
+	while (g->cgroup.level > (u32)level)
+		g = g->parent;
+	return &g->cgroup;
 }

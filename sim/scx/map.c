@@ -402,9 +402,20 @@ long bpf_task_storage_delete(void *map, struct task_struct *p)
 	return delete (m, &p->pid);
 }
 
-void scx_forget_task(const struct task_struct *p)
+/* All storage of this type that has this key ends. */
+static void end_storage(u32 type, const void *key)
 {
 	for (const struct scx_map *d = scx.program->maps; d->name; d++)
-		if (d->type == BPF_MAP_TYPE_TASK_STORAGE)
-			delete (place_of(d->map), &p->pid);
+		if (d->type == type)
+			delete (place_of(d->map), key);
+}
+
+void scx_forget_task(const struct task_struct *p)
+{
+	end_storage(BPF_MAP_TYPE_TASK_STORAGE, &p->pid);
+}
+
+void scx_forget_group(const struct cgroup *cgrp)
+{
+	end_storage(BPF_MAP_TYPE_CGRP_STORAGE, &cgrp->number);
 }

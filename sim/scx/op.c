@@ -191,7 +191,7 @@ static void op_cpu_offline(struct ext_call *c, s32 cpu)
 
 static s32 op_init_task(struct ext_call *c, struct task *t, bool fork)
 {
-	struct scx_init_task_args args = { .fork = fork };
+	struct scx_init_task_args args = { fork, scx_see_group(t) };
 
 	return (s32)RUN(c, init_task, scx_see(t), &args);
 }
@@ -215,7 +215,9 @@ static void op_disable(struct ext_call *c, struct task *t)
 
 static s32 op_init(struct ext_call *c)
 {
-	return (s32)RUN(c, init, 0);
+	s32 err = OPS->init ? (s32)RUN(c, init, 0) : 0;
+
+	return err ?: scx_groups_open(c);
 }
 
 static void op_exit(struct ext_call *c, const struct ext_exit *end)
@@ -223,7 +225,9 @@ static void op_exit(struct ext_call *c, const struct ext_exit *end)
 	char dump[] = "";
 	struct scx_exit_info info = { (int)end->kind, end->code, end->reason, end->message, dump };
 
-	RUN(c, exit, &info);
+	scx_groups_close(c);
+	if (OPS->exit)
+		RUN(c, exit, &info);
 }
 
 struct ext_ops scx_operations(void)
@@ -235,6 +239,9 @@ struct ext_ops scx_operations(void)
 		.timeout_ms = OPS->timeout_ms,
 		.attach = attach,
 		.detach = detach,
+		.regroup = scx_group_move,
+		.init = op_init,
+		.exit = op_exit,
 	};
 
 #define TAKE(op) ops.op = OPS->op ? op_##op : NULL
@@ -242,29 +249,22 @@ struct ext_ops scx_operations(void)
 	TAKE(runnable), TAKE(running), TAKE(stopping), TAKE(quiescent), TAKE(yield);
 	TAKE(set_weight), TAKE(set_cpumask), TAKE(update_idle), TAKE(cpu_acquire);
 	TAKE(cpu_release), TAKE(cpu_online), TAKE(cpu_offline), TAKE(init_task);
-	TAKE(exit_task), TAKE(enable), TAKE(disable), TAKE(init), TAKE(exit);
+	TAKE(exit_task), TAKE(enable), TAKE(disable);
 #undef TAKE
 	return ops;
 }
 
 /* --- what a program asks for ---------------------------------------------- */
 
-const char *scx_lacks(const struct scx_program *program)
-{
-	if (scx_has_groups(program))
-		return "operations for cgroups";
-	return scx_lacks_flags(program->ops->flags);
-}
-
 bool scx_has_groups(const struct scx_program *program)
 {
 	const struct sched_ext_ops *ops = program->ops;
 
 	return ops->cgroup_init || ops->cgroup_exit || ops->cgroup_prep_move || ops->cgroup_move ||
-	       ops->cgroup_cancel_move || ops->cgroup_set_weight || ops->cgroup_set_bandwidth;
+	       ops->cgroup_cancel_move || ops->cgroup_set_weight;
 }
 
-const char *scx_lacks_flags(u64 flags)
+const char *scx_lacks(u64 flags)
 {
 	if (flags & 0x8)
 		return "SCX_OPS_SWITCH_PARTIAL";

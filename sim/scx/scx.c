@@ -169,9 +169,9 @@ static void check_program(const char *file)
 {
 	if (!OPS->name || !*OPS->name)
 		usage_error("--scx %s: the scheduler has no name", file);
-	if (scx_lacks_flags(OPS->flags))
+	if (scx_lacks(OPS->flags))
 		usage_error("--scx %s: %s needs %s, which is not there yet (docs/scx.md)", file,
-			    OPS->name, scx_lacks_flags(OPS->flags));
+			    OPS->name, scx_lacks(OPS->flags));
 	if (OPS->dispatch_max_batch > EXT_BATCH_MAX)
 		usage_error("--scx %s: dispatch_max_batch is %u; at most %u", file,
 			    OPS->dispatch_max_batch, EXT_BATCH_MAX);
@@ -282,6 +282,7 @@ void scx_go(bool alive)
 		return;
 	scx_timers_end(alive);
 	scx_maps_close();
+	scx_groups_free();
 	process_unload(host.path);
 	free(host.words);
 	if (scx.nr_tasks)
@@ -289,6 +290,27 @@ void scx_go(bool alive)
 	scx.program = NULL;
 	host.top = NULL;
 	host.nr_constants = 0;
+}
+
+/* @op, the name of an operation, returned an error. */
+static void refused(struct ext_call *c, void *op)
+{
+	char message[EXT_MESSAGE_LEN];
+
+	snprintf(message, sizeof(message), "%s() failed", (char *)op);
+	ext_report(c, EXT_EXIT_ERROR, 0, message);
+}
+
+static void begin_group(struct sim *sim, u32 group)
+{
+	if (scx_group_begins(sim->s, sim->groups[group].tg))
+		sched_ext_outside(sim->s, refused, (char[]){ "cgroup_init" });
+}
+
+static void prepare_move(struct sim *sim, struct sim_task *t, u32 to)
+{
+	if (sched_ext_prep_move(sim->s, &t->task, sim->groups[to].tg))
+		sched_ext_outside(sim->s, refused, (char[]){ "cgroup_prep_move" });
 }
 
 void scx_load(struct sim *sim)
@@ -301,7 +323,6 @@ void scx_load(struct sim *sim)
 	host.sim = sim;
 	guard_open();
 	prepare(sim);
-	scx_groups_open(&ops);
 	sim_enter(sim, 0);
 	run_half(HALF_CONSTANTS);
 	run_half(HALF_LOADED);
@@ -310,7 +331,8 @@ void scx_load(struct sim *sim)
 		usage_error("%s refuses the machine: init returned %d. %s", OPS->name, err,
 			    sched_ext_refusal(host.memory)->message);
 	sim->after_event = watch;
-	scx_groups_begin();
+	sim->group_begins = begin_group;
+	sim->group_changes = prepare_move;
 	run_half(HALF_ATTACHED);
 	sim->this_cpu = 0;
 	sim_leave(sim);

@@ -14,10 +14,6 @@
 void scx_open(const char *spec);
 /* The name of the program that was opened, or NULL. */
 const char *scx_name(void);
-/* The simulator's groups as the program sees them: it hears of all, and of moves (group.c). */
-struct ext_ops;
-void scx_groups_open(struct ext_ops *ops);
-void scx_groups_begin(void);
 extern unsigned CONFIG_HZ; /* for programs that declare it (half.c) */
 
 /* The machine that the program runs on. */

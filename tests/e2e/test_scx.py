@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.conftest import ROOT
 from tests.sim.test_scx import load
+from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
 ROOT_DIR = "/sys/kernel/sched_ext"
@@ -54,6 +55,70 @@ MISTAKES = [
     ("scx_bpf_dsq_insert(q, 7, 0, 0); return;", "non-existent DSQ 0x7"),
 ]
 PATIENT = [("lock.taken = 1; bpf_spin_lock(&lock);", "a lock that nobody releases")]
+
+
+# It counts operations about groups, and refuses an eighth group, and each second move to a group of weight 777. The end
+# of a group of weight 999 tells the counts.
+TOLD = """#include <scx/common.bpf.h>
+static u32 nr_init, nr_exit, nr_prep, nr_move, nr_cancel, nr_weight, asked, last, refusing;
+struct {
+    __uint(type, BPF_MAP_TYPE_CGRP_STORAGE);
+    __uint(map_flags, BPF_F_NO_PREALLOC);
+    __type(key, int);
+    __type(value, u32);
+} weights SEC(".maps");
+s32 BPF_STRUCT_OPS_SLEEPABLE(told_cgroup_init, struct cgroup *cgrp, struct scx_cgroup_init_args *args)
+{
+    u32 *weight = bpf_cgrp_storage_get(&weights, cgrp, 0, 0);
+
+    if (weight)
+        scx_bpf_error("a new group has a weight of %u", *weight);
+    weight = bpf_cgrp_storage_get(&weights, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+    if (!weight || nr_init == 7)
+        return -28;
+    *weight = args->weight;
+    nr_init++;
+    return 0;
+}
+void BPF_STRUCT_OPS(told_cgroup_set_weight, struct cgroup *cgrp, u32 weight)
+{
+    u32 *was = bpf_cgrp_storage_get(&weights, cgrp, 0, 0);
+
+    if (was)
+        *was = weight;
+    nr_weight++;
+}
+s32 BPF_STRUCT_OPS(told_cgroup_prep_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+    u32 *weight = bpf_cgrp_storage_get(&weights, to, 0, 0);
+
+    if (weight && *weight == 777 && ++asked % 2 == 0)
+        return -1;
+    nr_prep++;
+    return 0;
+}
+void BPF_STRUCT_OPS(told_cgroup_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+    nr_move += scx_bpf_task_cgroup(p) == to && bpf_cgroup_from_id(to->kn->id) == to;
+}
+void BPF_STRUCT_OPS(told_cgroup_cancel_move, struct task_struct *p, struct cgroup *from, struct cgroup *to)
+{
+    nr_cancel++;
+}
+void BPF_STRUCT_OPS_SLEEPABLE(told_cgroup_exit, struct cgroup *cgrp)
+{
+    u32 *weight = bpf_cgrp_storage_get(&weights, cgrp, 0, 0);
+
+    nr_exit++;
+    if (weight && *weight == 999)
+        scx_bpf_error("init %u exit %u prep %u move %u cancel %u weight %u", nr_init, nr_exit, nr_prep, nr_move,
+                      nr_cancel, nr_weight);
+}
+SCX_OPS_DEFINE(told_ops, .cgroup_init = (void *)told_cgroup_init, .cgroup_exit = (void *)told_cgroup_exit,
+               .cgroup_set_weight = (void *)told_cgroup_set_weight, .cgroup_move = (void *)told_cgroup_move,
+               .cgroup_prep_move = (void *)told_cgroup_prep_move,
+               .cgroup_cancel_move = (void *)told_cgroup_cancel_move, .name = "told");
+"""
 
 
 def path_of(source):
@@ -130,6 +195,33 @@ def test_a_scheduler_that_loses_a_task_is_thrown_out(guest, examples):
     waited = re.search(r"sched_ext: stall: hog\[\d+\] failed to run for (\d\.\d+)s", text)
     assert 2.0 < float(waited[1]) < 3.1 and sum(shares(text)) == pytest.approx(100, abs=0.1)
     assert text.rstrip().splitlines()[-2] == "disabled"
+
+
+GROUPS = "mkdir -p /c; mount -t cgroup2 none /c; cd /c; echo +cpu > cgroup.subtree_control; mkdir a b; "
+
+
+def test_groups_share_by_their_weights(guest):
+    """Half of the time one to one, then three to one. The groups are there before the scheduler."""
+    files = files_of(path_of("examples/scx/group.bpf.c"))
+    hogs = "".join(f"(echo 0 > {name}/cgroup.procs; exec hog -q -n 3 -t 1s) > /dev/null & " for name in "ab")
+    text = guest(f"{GROUPS}{use('scx:/root/group.o')}{hogs} sleep 0.5; echo 300 > a/cpu.weight; wait; "
+                 f"head -n 1 a/cpu.stat; rmdir a b; mkdir c; {use('eevdf')}cat {ROOT_DIR}/state; rmdir c",
+                 cpus=1, icount=True, files=files)
+    assert int(expect(r"^usage_usec (\d+)", text)[1]) == pytest.approx(625_000, rel=0.02)
+    assert "disabled (unregistered" in text and text.rstrip().splitlines()[-2] == "disabled"
+
+
+def test_a_program_hears_of_groups_and_may_refuse(guest, tmp_path):
+    """Of the threads of a process the second is refused: none moves, and the first one's move is cancelled."""
+    (tmp_path / "told.bpf.c").write_text(TOLD, encoding="utf-8")
+    text = guest(GROUPS + use("scx:/root/told.o") + """mkdir r; echo 777 > r/cpu.weight; echo 777 > r/cpu.weight
+        echo 0 > a/cgroup.procs; schbench -m 1 -t 2 -r 3 > /dev/null 2>&1 & sleep 0.2
+        echo $! > r/cgroup.procs || echo refused; cat /proc/$!/cgroup
+        mkdir d; rmdir d; mkdir e f g; ls -1d e f g; rmdir b; echo 999 > e/cpu.weight; rmdir e; sleep 0.1""",
+                 cpus=2, icount=True, files=files_of(path_of(tmp_path / "told.bpf.c")))
+    assert "write error: Operation not permitted\nrefused\n0::/a\n" in text
+    assert "'g': No space left on device" in text and "\ne\nf\n" in text
+    assert "sched_ext: told: init 7 exit 3 prep 2 move 1 cancel 1 weight 2\n" in text
 
 
 @pytest.mark.parametrize("mistakes", [

@@ -98,8 +98,7 @@ static void join(unsigned i, const struct subject *parent)
 			parent ? parent->thread.member[h].group : &cgroup_roots[h];
 	list_add_tail(&t->proc->threads, &t->proc_link);
 	cgroup_join(t);
-	/* As a fork does: it inherits the group of the scheduler. */
-	cgroup_settle(t);
+	hosted_group_inherit(&t->task, parent ? parent->thread.task.group : NULL);
 }
 
 static void leave(unsigned i)

@@ -95,5 +95,8 @@ enum model_says cgroup_model_perform(void *model, unsigned nr, unsigned id, cons
 				     struct answer *a);
 
 /* The name of the group of the scheduler that a task is in, not the root (group.c). */
+struct task;
 struct task_group;
 const char *hosted_group_name(const struct task_group *tg);
+/* The new @t is in its parent's group of the scheduler, @tg. */
+void hosted_group_inherit(struct task *t, struct task_group *tg);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The scheduler's side of control groups: a group keeps its parameters and counts who is in it. A
- * group that ends has neither members nor children.
+ * group that ends has neither members nor children. A loaded scheduler hears of all of that, too: a
+ * task that is asked about goes to that group, or its move is cancelled.
  */
 #include "kernel/cgroup/internal.h"
 #include "kernel/kernel.h"
+#include "kernel/scx/group.h"
 #include "kernel/time/speed.h"
 #include "lib/errno.h"
 #include "lib/string.h"
@@ -13,9 +15,16 @@
 struct task_group {
 	struct task_group *parent;
 	unsigned nr_children, nr_tasks;
+	bool known; /* by a loaded scheduler */
 	struct task_group_params params;
 	char name[16];
 };
+
+/* A task of which a loaded scheduler was asked, and its group soon. */
+static struct {
+	struct task *t;
+	struct task_group *to;
+} asked[8];
 
 struct sched *machine;
 bool autogroup_was_on;
@@ -47,6 +56,8 @@ void task_group_init(struct sched *s, struct task_group *tg, struct task_group *
 void task_group_exit(struct sched *s, struct task_group *tg)
 {
 	(void)s;
+	if (tg->known)
+		panic("a group ends, and the scheduler does not hear of it");
 	if (tg->nr_tasks || tg->nr_children)
 		panic("a group of the scheduler ends with %u tasks and %u groups", tg->nr_tasks,
 		      tg->nr_children);
@@ -69,14 +80,37 @@ struct task_group *task_group_of(const struct task *t)
 	return t->group;
 }
 
-void task_group_move(struct sched *s, struct task *t, struct task_group *tg)
+/* @t, which does not end, goes to @to: it was asked about. */
+static void forget_asked(struct task *t, const struct task_group *to)
 {
-	(void)s;
-	if (t->group)
-		t->group->nr_tasks--;
+	bool ends = !container_of(t, struct thread, task)->member[HIERARCHY_V1].group;
+	unsigned i = 0;
+
+	while (i < ARRAY_SIZE(asked) && asked[i].t != t)
+		i++;
+	if (i == ARRAY_SIZE(asked) && !ends)
+		panic("a task moves, and the scheduler was not asked");
+	if (i == ARRAY_SIZE(asked))
+		return;
+	if (asked[i].to != to)
+		panic("a task goes to another group than the scheduler was asked about");
+	asked[i].t = NULL;
+}
+
+void hosted_group_inherit(struct task *t, struct task_group *tg)
+{
 	t->group = tg;
 	if (tg)
 		tg->nr_tasks++;
+}
+
+void task_group_move(struct sched *s, struct task *t, struct task_group *tg)
+{
+	(void)s;
+	forget_asked(t, tg);
+	if (t->group)
+		t->group->nr_tasks--;
+	hosted_group_inherit(t, tg);
 }
 
 void task_group_params(const struct task_group *tg, struct task_group_params *out)
@@ -116,6 +150,59 @@ void task_group_stat(struct sched *s, struct task_group *tg, struct task_group_s
 	(void)s;
 	(void)tg;
 	memset(out, 0, sizeof(*out));
+}
+
+/* --- a loaded scheduler --------------------------------------------------------------------- */
+
+static void nobody_is_asked(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(asked); i++)
+		if (asked[i].t)
+			panic("a task that the scheduler was asked about has not gone");
+}
+
+int scx_group_new(struct task_group *tg)
+{
+	nobody_is_asked();
+	if (tg->nr_tasks)
+		panic("the scheduler hears of a group when it has tasks");
+	tg->known = true;
+	return 0;
+}
+
+void scx_group_changed(struct task_group *tg)
+{
+	nobody_is_asked();
+	if (!tg->known)
+		panic("the scheduler has not heard of a group");
+}
+
+void scx_group_gone(struct task_group *tg)
+{
+	scx_group_changed(tg);
+	if (tg->nr_tasks || tg->nr_children)
+		panic("the scheduler hears of the end of a group that has somebody");
+	tg->known = false;
+}
+
+int scx_prepare_move(struct task *t, struct task_group *to)
+{
+	unsigned i = 0;
+
+	if (to && !to->known)
+		panic("the scheduler has not heard of a group");
+	if (t->group == to)
+		return 0;
+	while (asked[i].t)
+		i++;
+	asked[i].t = t;
+	asked[i].to = to;
+	return 0;
+}
+
+void scx_cancel_move(struct task *t, struct task_group *to)
+{
+	forget_asked(t, to);
 }
 
 void cgroup_reset_clamps(struct cgroup *cg)

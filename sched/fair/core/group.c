@@ -183,6 +183,26 @@ struct task_group *task_group_of(const struct task *t)
 	return READ_ONCE(t->group);
 }
 
+struct task_group *task_group_parent(const struct task_group *tg)
+{
+	return tg->parent;
+}
+
+struct task_group *task_group_next(struct sched *s, struct task_group *tg)
+{
+	return group_next(s, NULL, tg);
+}
+
+void task_group_set_number(struct task_group *tg, u32 number)
+{
+	WRITE_ONCE(tg->number, number);
+}
+
+u32 task_group_number(const struct task_group *tg)
+{
+	return READ_ONCE(tg->number);
+}
+
 /* --- parameters ----------------------------------------------------------- */
 
 void task_group_params(const struct task_group *tg, struct task_group_params *out)

@@ -103,6 +103,7 @@ struct task_group {
 	u32 id;			  /* number, from 1 on; 0 is the root */
 	char name[TASK_COMM_LEN]; /* cut off as those of tasks are */
 	bool idle;
+	u32 number; /* the host's */
 	u16 clamp_request[2], clamp[2]; /* asked for, and in force: see freq/clamp_group.c */
 
 	struct bandwidth bandwidth;

@@ -53,7 +53,7 @@ struct kernfs_node {
 
 /* A control group; the root has level 0. */
 struct cgroup {
-	u32 number, level; /* its number is the simulator's */
+	u32 number, level;
 	struct kernfs_node *kn;
 };
 

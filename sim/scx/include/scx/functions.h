@@ -29,6 +29,9 @@ u32 bpf_cpumask_weight(const struct cpumask *mask);
 bool bpf_cpumask_empty(const struct cpumask *mask);
 bool bpf_cpumask_intersects(const struct cpumask *a, const struct cpumask *b);
 bool bpf_cpumask_subset(const struct cpumask *a, const struct cpumask *b);
+struct cgroup *scx_bpf_task_cgroup(struct task_struct *p);
+struct cgroup *bpf_cgroup_from_id(u64 id);
+struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level);
 void *bpf_cgrp_storage_get(void *map, struct cgroup *cgrp, void *value, u64 flags);
 
 struct bpf_iter_scx_dsq {

@@ -31,9 +31,6 @@ void bpf_cpumask_copy(struct bpf_cpumask *to, const struct cpumask *from);
 bool bpf_cpumask_and(struct bpf_cpumask *to, const struct cpumask *a, const struct cpumask *b);
 void bpf_cpumask_or(struct bpf_cpumask *to, const struct cpumask *a, const struct cpumask *b);
 void bpf_cpumask_xor(struct bpf_cpumask *to, const struct cpumask *a, const struct cpumask *b);
-struct cgroup *scx_bpf_task_cgroup(struct task_struct *p);
-struct cgroup *bpf_cgroup_from_id(u64 id);
-struct cgroup *bpf_cgroup_ancestor(struct cgroup *cgrp, int level);
 
 /* The first CPU of the last-level cache that @cpu is at. */
 s32 cpu_llc_id(s32 cpu);
