@@ -367,6 +367,8 @@ static void look(void)
 /* The second CPU has stored and woken, at some place. */
 static void expect_an_answer(void)
 {
+	long right = nr_found ? 0 : load_error ? load_error : -EAGAIN;
+
 	if (sleeps && acted && !nr_found)
 		fail_msg("%u instructions after the call of begin_wait() the word changed, the "
 			 "wakeup found nobody in the bucket, and the thread is to sleep: that "
@@ -374,11 +376,12 @@ static void expect_an_answer(void)
 			 act_at);
 	if (sleeps)
 		return;
-	if (result != (nr_found ? 0 : -EAGAIN))
+	if (result != right)
 		fail_msg("%u instructions after the call of begin_wait() the word changed, the "
-			 "wakeup found %s in the bucket, and *result is %ld, where %d is right",
-			 act_at, nr_found ? "the waiter" : "nobody", result,
-			 nr_found ? 0 : -EAGAIN);
+			 "wakeup found %s in the bucket, the load %s fail, and *result is %ld, "
+			 "where %ld is right",
+			 act_at, nr_found ? "the waiter" : "nobody", load_error ? "did" : "did not",
+			 result, right);
 	if (in_its_bucket())
 		fail_msg("begin_wait() says that the thread is not to sleep, and leaves the waiter "
 			 "in its bucket");
@@ -400,6 +403,23 @@ static void the_word_changes_between_any_two_instructions_of_the_look(void **sta
 	CHECKED();
 }
 
+/* The load fails, and a wakeup comes after 0, 8, ... instructions: it counts if it found @w. */
+static void wakeups_beside_an_error_count(void)
+{
+	unsigned at = 0;
+
+	do {
+		begin(store_and_wake, at);
+		at += 8; /* the waiter is in its bucket for longer */
+		load_error = -EFAULT;
+		step_through(look, act_between);
+		if (sleeps)
+			fail_msg("the load of the word fails, and begin_wait() says that the "
+				 "thread is to sleep");
+		expect_an_answer();
+	} while (acted);
+}
+
 static void an_error_of_the_load_leaves_nobody_in_the_bucket(void **state)
 {
 	(void)state;
@@ -413,6 +433,7 @@ static void an_error_of_the_load_leaves_nobody_in_the_bucket(void **state)
 	if (in_its_bucket())
 		fail_msg("the load of the word fails, and begin_wait() leaves the waiter in its "
 			 "bucket: the next wakeup finds it there, when its stack has ended");
+	wakeups_beside_an_error_count();
 	CHECKED();
 }
 
