@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Variants of labs: what a key draws, and that the answer of one variant does not fit another."""
 
+import argparse
 import json
 import pathlib
 import re
@@ -9,7 +10,8 @@ import sys
 
 import pytest
 
-from fairground.lab import handout, regions, spec, variants
+from fairground.base.settings import Settings
+from fairground.lab import command, handout, regions, spec, variants
 from tests.conftest import BUILD
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -43,12 +45,6 @@ def test_every_variant_can_be_written(lab):
     assert len(seen) == variants.number_of(lab)
 
 
-def test_all_labs_can_be_varied_at_once():
-    """A key has one trunk, so no rule of a lab may undo what one of another needs."""
-    for key in "abcdefgh":
-        assert variants.changed([rule for lab in VARIED for rule in variants.drawn(lab, key)])
-
-
 def test_a_key_draws_the_same_again_and_another_draws_another():
     def drawn(key):
         return [[variants.filled(rule.says, words) for rule, words in variants.drawn(lab, key)] for lab in VARIED]
@@ -71,10 +67,28 @@ def test_a_handout_has_the_values_and_neither_the_key_nor_the_choice(tmp_path):
     assert f"fill it up with {times} times" in (tmp_path / "tree/labs/02-round-robin/README.md").read_text("utf-8")
 
 
+def test_the_rules_of_other_labs_stay(tmp_path):
+    """The machine of one lab may rest on what another one changes."""
+    variants.write(spec.find("2"), "key", tmp_path)
+    kept = [file for lab in VARIED if lab.number != 2 for file in lab.files if file not in spec.find("2").files]
+    assert kept and all((tmp_path / file).read_bytes() == (ROOT / file).read_bytes() for file in kept)
+    assert (tmp_path / "sched/rt/rt.c").read_bytes() != (ROOT / "sched/rt/rt.c").read_bytes()
+
+
+def test_a_check_of_several_labs_is_made_in_the_trunk_of_each(monkeypatch):
+    run = []
+    monkeypatch.setattr(variants, "run_elsewhere", lambda lab, key, build, words: run.append((lab.number, words)) or 0)
+    words = ["lab", "check", "--lab", "3", "--full", "--lab=2", "--variant", "k"]
+    monkeypatch.setattr(sys, "argv", ["fairground", *words])
+    arguments = argparse.Namespace(lab_command="check", lab=["3", "2"], variant="k")
+    assert command.main(Settings(), arguments) == 0
+    assert run == [(number, ["lab", "check", "--full", "--variant", "k", f"--lab={number}"]) for number in (3, 2)]
+
+
 def test_a_handout_is_no_trunk_of_a_key(tmp_path, monkeypatch):
     monkeypatch.setattr(handout, "manifest", lambda _: {"lab": 2, "files": {}})
     with pytest.raises(spec.LabError, match="without --variant"):
-        variants.run_elsewhere("key", str(tmp_path))
+        variants.run_elsewhere(spec.find("2"), "key", str(tmp_path), [])
 
 
 def test_a_rule_that_is_written_nowhere_is_refused(tmp_path):

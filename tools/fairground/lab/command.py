@@ -266,14 +266,26 @@ def _seed(arguments: argparse.Namespace, otherwise: int) -> int:
     return variants.seed(arguments.variant) if arguments.variant else otherwise
 
 
+def _varied(settings: Settings, arguments: argparse.Namespace, key: str) -> int:
+    """This command in the trunk of @key; `check` of several labs in that of each, one after the other."""
+    if arguments.lab_command != "check":
+        number = arguments.number if arguments.lab_command == "handout" else arguments.lab
+        if arguments.lab_command == "grade" and not number:
+            number = _number_of(None if arguments.wrong else pathlib.Path(arguments.directory or "."), None)
+        lab = find(number)
+        return variants.run_elsewhere(lab, key, settings.build, sys.argv[1:])
+    words = [word for at, word in enumerate(sys.argv[1:])
+             if word != "--lab" and not word.startswith("--lab=") and sys.argv[at] != "--lab"]
+    labs = [find(number) for number in arguments.lab] if arguments.lab else all_labs()
+    return max(variants.run_elsewhere(lab, key, settings.build, [*words, f"--lab={lab.number}"]) for lab in labs)
+
+
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """coursework: hand out a lab, grade a submission, check the labs themselves"""
     key = getattr(arguments, "variant", None)
     try:
-        if key is not None:
-            done = variants.run_elsewhere(key, settings.build)
-            if done is not None:
-                return done
+        if key is not None and not variants.trunk():
+            return _varied(settings, arguments, key)
         if arguments.lab_command == "list":
             for lab in all_labs():
                 functions = ", ".join(hole.name + "()" for hole in lab.holes if not hole.whole)

@@ -11,9 +11,10 @@ labs/*/variants.toml has a table for each rule that may be another:
     before = 'text'                        each time that it is there, and it is there in each of the files
     after = 'text with @word@'
 
-The trunk of a key is a copy with all these changes: text, tests, judges, reference, right and wrong solutions. It is
-written for one command, which then runs in it and removes it. At least one rule of each lab is another than the
-trunk's. The key is the instructor's: whoever has it can draw the same again.
+The trunk of a key and a lab is a copy with all these changes: text, tests, judges, reference, right and wrong
+solutions. Other labs keep their rules there: the machine of one may rest on what another changes. The copy is written
+for one command, which then runs in it and removes it. At least one rule of the lab is another than the trunk's. The key
+is the instructor's: whoever has it can draw the same again.
 """
 
 import hmac
@@ -33,7 +34,7 @@ from ..base.settings import UsageError
 from ..base.tomlfile import TomlFile
 from ..base.tree import ROOT
 from . import handout
-from .spec import Lab, LabError, all_labs
+from .spec import Lab, LabError
 
 FILE = "variants.toml"
 MADE = pathlib.Path("labs/variant.json")  # says of a tree that it is the trunk of a key
@@ -151,9 +152,9 @@ def trunk() -> pathlib.Path | None:
     return pathlib.Path(json.loads(path.read_text(encoding="utf-8"))["trunk"]) if path.exists() else None
 
 
-def write(key: str, to: pathlib.Path) -> None:
-    """Write the trunk of @key to @to."""
-    texts = changed([rule for lab in all_labs() for rule in drawn(lab, key)])
+def write(lab: Lab, key: str, to: pathlib.Path) -> None:
+    """Write the trunk of @key for @lab to @to."""
+    texts = changed(drawn(lab, key))
     labs = (path for path in (ROOT / "labs").rglob("*") if path.is_file() and "__pycache__" not in path.parts)
     for name in [*handout.source_files(), *(str(path.relative_to(ROOT)) for path in labs)]:
         target = to / name
@@ -165,14 +166,11 @@ def write(key: str, to: pathlib.Path) -> None:
     (to / MADE).write_text(json.dumps({"trunk": str(ROOT)}) + "\n", encoding="utf-8")
 
 
-def run_elsewhere(key: str, build: str) -> int | None:
-    """Run this command in the trunk of @key, and return its status; None: this tree is the one."""
-    if trunk():
-        return None
+def run_elsewhere(lab: Lab, key: str, build: str, words: list[str]) -> int:
+    """Run the command of @words in the trunk of @key for @lab, and return its status."""
     if handout.manifest(ROOT):
         raise LabError("a hand-out has the variant that it was made with: without --variant it is graded by that")
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
-        write(key, pathlib.Path(directory))
+        write(lab, key, pathlib.Path(directory))
         environment = {**os.environ, "PYTHONPATH": f"{directory}/tools", "B": str(pathlib.Path(build).resolve())}
-        return subprocess.run([sys.executable, "-m", "fairground", *sys.argv[1:]], env=environment,
-                              check=False).returncode
+        return subprocess.run([sys.executable, "-m", "fairground", *words], env=environment, check=False).returncode
