@@ -239,8 +239,8 @@ static long set_foreground(struct tty *t, u64 arg)
 	if (pgid < 0)
 		return -EINVAL;
 	err = check_background(t, SIGTTOU);
-	if (err)
-		return err;
+	if (err) /* as on Linux, where nobody would continue the process */
+		return err == -EIO ? -ENOTTY : err;
 	mutex_lock(&t->lock);
 	if (t->sid == current->proc->sid && group_in_session(pgid, t->sid))
 		t->pgrp = pgid;

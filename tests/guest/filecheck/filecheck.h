@@ -12,5 +12,6 @@ extern const struct check event_tests[]; /* events.c: epoll, event descriptors, 
 extern const struct check race_tests[];	 /* races.c: several processes and threads at once */
 extern const struct check close_tests[]; /* closing.c: sleepers whose descriptor goes */
 extern const struct check bound_tests[]; /* bounds.c: the most that calls take */
-extern const struct check edge_tests[]; /* edges.c: answers that one would not guess */
+extern const struct check edge_tests[];	 /* edges.c: answers that one would not guess */
 extern const struct check shutdown_tests[]; /* shutdown.c: ends of sockets */
+extern const struct check terminal_tests[]; /* terminals.c: sessions and their terminal */
