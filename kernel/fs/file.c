@@ -177,11 +177,11 @@ long generic_llseek(struct file *f, s64 offset, int whence)
 		break;
 	case 1:
 		if (__builtin_add_overflow((s64)f->pos, offset, &pos))
-			return -EOVERFLOW;
+			return -EINVAL; /* so on Linux, not EOVERFLOW as by POSIX */
 		break;
 	case 2:
 		if (__builtin_add_overflow(size, offset, &pos))
-			return -EOVERFLOW;
+			return -EINVAL;
 		break;
 	case 3:
 	case 4:

@@ -3,12 +3,15 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,6 +37,7 @@ static const struct row {
 	{ RENAME, "closed", "dir/closed", EACCES },
 	{ RENAME, "closed", "still-closed", 0 },
 	{ RENAME, "open", "dir/open", 0 },
+	{ RENAME, "read-only", "dir/read-only", 0 },
 	{ LINK, "file", "new/", ENOENT },
 	{ LINK, "file", "dir/", EEXIST },
 	{ LINK, "file", "link/", EEXIST },
@@ -86,7 +90,7 @@ static void try_as_user(void *unused)
 	gone = open("gone", O_CREAT | O_RDWR, 0644);
 	EXPECT(gone >= 0 && !unlink("gone") && !close(open("file", O_CREAT | O_RDWR, 0644)));
 	EXPECT(!mkdir("dir", 0755) && !mkdir("closed", 0555) && !mkdir("open", 0755));
-	EXPECT(!symlink("dir", "link"));
+	EXPECT(!symlink("dir", "link") && !close(open("read-only", O_CREAT | O_RDWR, 0444)));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct row *r = &rows[i];
 
@@ -162,7 +166,110 @@ static void texts_in_pieces(void)
 	       !memcmp(piece, whole + 4, (size_t)length - 4));
 }
 
+/* A position below 0, by whatever way, is refused and changes nothing. */
+static void positions_that_are_none(void)
+{
+	int fd = open("f", O_CREAT | O_RDWR, 0644);
+
+	EXPECT(fd >= 0 && write(fd, "four", 4) == 4 && lseek(fd, 3, SEEK_SET) == 3);
+	EXPECT_ERROR(EINVAL, lseek(fd, INT64_MAX, SEEK_CUR));
+	EXPECT_ERROR(EINVAL, lseek(fd, INT64_MAX, SEEK_END));
+	EXPECT_ERROR(EINVAL, lseek(fd, -4, SEEK_CUR));
+	EXPECT_ERROR(EINVAL, lseek(fd, -5, SEEK_END));
+	EXPECT(lseek(fd, 0, SEEK_CUR) == 3 && lseek(fd, -4, SEEK_END) == 0);
+}
+
+/* A name that comes or goes changes the time of its directory. */
+static void directories_note_changes(void)
+{
+	const struct timespec old[2] = { { 1000, 0 }, { 1000, 0 } };
+	struct stat st;
+
+	EXPECT(!utimensat(AT_FDCWD, ".", old, 0) && !stat(".", &st) && st.st_mtim.tv_sec == 1000);
+	EXPECT(!close(open("f", O_CREAT | O_RDWR, 0644)) && !stat(".", &st));
+	EXPECT(st.st_mtim.tv_sec > 1000 && !utimensat(AT_FDCWD, ".", old, 0));
+	EXPECT(!unlink("f") && !stat(".", &st) && st.st_mtim.tv_sec > 1000);
+}
+
+static void write_nothing(void *unused)
+{
+	const struct rlimit none = { 0, 10 }, some = { 10, 10 };
+	int fd = open("program", O_RDWR);
+	struct stat st;
+
+	(void)unused;
+	signal(SIGXFSZ, SIG_IGN);
+	EXPECT(geteuid() || !setuid(1000));
+	EXPECT(fd >= 0 && !setrlimit(RLIMIT_FSIZE, &none));
+	EXPECT_ERROR(EFBIG, write(fd, "x", 1));
+	EXPECT(!fstat(fd, &st) && st.st_mode == (S_IFREG | S_ISUID | 0755));
+	EXPECT(!setrlimit(RLIMIT_FSIZE, &some) && write(fd, "x", 1) == 1);
+	EXPECT(!fstat(fd, &st) && st.st_mode == (S_IFREG | 0755));
+}
+
+/* A write takes the right of a set-id program away, but only if it writes. */
+static void set_id_outlives_no_write(void)
+{
+	EXPECT(!close(open("program", O_CREAT | O_RDWR, 0644)) && !chmod("program", 04755));
+	await_child(spawn(write_nothing, NULL));
+}
+
+static void sizes_of_mounts(void)
+{
+	static const struct {
+		const char *option;
+		unsigned long pages; /* 0: refused */
+	} sizes[] = { { "nr_blocks=16", 16 },
+		      { "nr_blocks=3k", 3 << 10 },
+		      { "nr_blocks=1M", 1 << 20 },
+		      { "nr_blocks=x", 0 },
+		      { "nr_inodes=x", 0 } };
+	struct statfs fs;
+
+	if (mkdir("m", 0755) || mount("none", "m", "tmpfs", 0, NULL))
+		return; /* a container that may not mount */
+	EXPECT(!umount("m"));
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		if (!sizes[i].pages) {
+			EXPECT_ERROR(EINVAL, mount("none", "m", "tmpfs", 0, sizes[i].option));
+			continue;
+		}
+		EXPECT(!mount("none", "m", "tmpfs", 0, sizes[i].option) && !statfs("m", &fs));
+		EXPECT(fs.f_blocks == sizes[i].pages && fs.f_bsize == 4096 && !umount("m"));
+	}
+}
+
+/* Root may read such a file, and not open it to write where there is nothing to write to. */
+static void files_of_the_kernel(void)
+{
+	const char *online = "/sys/devices/system/cpu/online";
+	struct stat st;
+
+	EXPECT(!stat("/proc/sys/fs/file-nr", &st) && st.st_mode == (S_IFREG | 0444));
+	EXPECT(!stat(online, &st) && st.st_mode == (S_IFREG | 0444));
+	EXPECT(!close(open(online, O_RDONLY)) && open(online, O_WRONLY) == -1);
+	EXPECT(errno == EACCES || errno == EROFS);
+}
+
+/* Each open() gives the lowest number that is free, also beyond the first word of a table. */
+static void many_descriptors(void)
+{
+	int first = open("f", O_CREAT | O_RDWR, 0644);
+
+	EXPECT(first >= 0 && !syscall(SYS_close_range, first + 1, ~0u, 0));
+	for (int fd = first + 1; fd < 200; fd++)
+		EXPECT(open("f", O_RDONLY) == fd);
+	EXPECT(!close(127) && !close(63) && open("f", O_RDONLY) == 63);
+	EXPECT(open("f", O_RDONLY) == 127 && open("f", O_RDONLY) == 200);
+}
+
 const struct check edge_tests[] = {
+	{ "positions-that-are-none", positions_that_are_none },
+	{ "directories-note-changes", directories_note_changes },
+	{ "set-id-outlives-no-write", set_id_outlives_no_write },
+	{ "sizes-of-mounts", sizes_of_mounts },
+	{ "files-of-the-kernel", files_of_the_kernel },
+	{ "many-descriptors", many_descriptors },
 	{ "texts-in-pieces", texts_in_pieces },
 	{ "no-descriptor-no-file", no_descriptor_no_file },
 	{ "names-at-the-edge", names_at_the_edge },

@@ -304,7 +304,31 @@ static void sockets(void)
 	EXPECT(errno == EAGAIN && i > 100 && i < 3000);
 }
 
+static void write_a_page(void *fd)
+{
+	static char page[4096];
+
+	alarm(10);
+	EXPECT(write(*(int *)fd, page, sizeof(page)) == sizeof(page));
+}
+
+/* A writer that sleeps because a pipe is full goes on when the pipe becomes larger. */
+static void larger_pipes_wake(void)
+{
+	pid_t pid;
+	int p[2];
+
+	EXPECT(!pipe(p) && fcntl(p[1], F_SETPIPE_SZ, 4096) == 4096);
+	write_a_page(&p[1]);
+	alarm(0);
+	pid = spawn(write_a_page, &p[1]);
+	await_sleep(pid, pid);
+	EXPECT(fcntl(p[1], F_SETPIPE_SZ, 65536) == 65536);
+	await_child(pid);
+}
+
 const struct check pipe_tests[] = {
+	{ "larger-pipes-wake", larger_pipes_wake },
 	{ "pipe-room", pipe_room },
 	{ "pipe-wraps", pipe_wraps },
 	{ "pipe-ends", pipe_ends },
