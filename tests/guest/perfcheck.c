@@ -18,43 +18,10 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "lib/check.h"
 #include "lib/clock.h"
 #include "lib/pingpong.h"
 #include "lib/threads.h"
-
-/* Linux's struct perf_event_attr, in its version of 128 bytes. */
-struct attr {
-	uint32_t type, size;
-	uint64_t config, period, sample_type, read_format, flags;
-	uint32_t wakeup, bp_type;
-	uint8_t rest[72];
-};
-
-enum { NOT_KERNEL = 1 << 5 }; /* exclude_kernel */
-enum { SOFTWARE = 1, TRACEPOINT = 2 };
-enum { CPU_CLOCK = 0, DUMMY = 9, SWITCHES = 3, SCHED_SWITCH = 319 };
-enum { TIME_ENABLED = 1, TIME_RUNNING = 2 };
-enum { TID = 2, CALLCHAIN = 0x20, RAW = 0x400, LOST = 2, SAMPLE = 9 };
-#define ENABLE	   0x2400
-#define DISABLE	   0x2401
-#define SET_OUTPUT 0x2405
-#define ID	   0x80082407
-#define PAGE	   4096
-#define HEAD	   128 /* words from the start of the first page */
-#define TAIL	   129
-
-static struct attr attr_of(uint32_t type, uint64_t config)
-{
-	return (struct attr){
-		.type = type, .size = sizeof(struct attr), .config = config, .period = 1
-	};
-}
-
-static int open_event(const void *attr, int pid, int cpu, int group, unsigned long flags)
-{
-	return (int)syscall(SYS_perf_event_open, attr, pid, cpu, group, flags);
-}
+#include "perfcheck/perfcheck.h"
 
 static void test_bad_arguments(void)
 {
@@ -159,11 +126,6 @@ static void test_times_are_of_one_moment(void)
 	}
 }
 
-static uint64_t *map(int fd, size_t pages)
-{
-	return mmap(NULL, pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-}
-
 /* On CPU @cpu, where this program runs from now on. */
 static int open_switches(int cpu)
 {
@@ -189,6 +151,8 @@ static void test_bad_rings(void)
 	EXPECT_ERROR(EINVAL, map(fd, 4) == MAP_FAILED ? -1 : 0);
 	EXPECT_ERROR(EINVAL, map(fd, 1 << 20) == MAP_FAILED ? -1 : 0);
 	EXPECT_ERROR(EINVAL, ioctl(other, SET_OUTPUT, fd));
+	EXPECT(mmap(NULL, 3 * PAGE, PROT_READ, MAP_SHARED, fd, PAGE) == MAP_FAILED &&
+	       errno == EINVAL);
 	ring = map(fd, 3);
 	EXPECT(ring != MAP_FAILED);
 	EXPECT_ERROR(EINVAL, map(fd, 5) == MAP_FAILED ? -1 : 0);
@@ -203,11 +167,6 @@ static void test_bad_rings(void)
 	sleep_ms(2);
 	ring[2 * PAGE / 8] = 1;
 }
-
-struct header {
-	uint32_t type;
-	uint16_t misc, size;
-};
 
 /* Walks the records from @from to @to; the number of @type. */
 static unsigned count_records(const uint64_t *ring, uint64_t from, uint64_t to, uint32_t type)
@@ -466,7 +425,7 @@ static const struct program program = {
 
 int main(int argc, char **argv)
 {
-	static const struct check *const groups[] = { tests };
+	static const struct check *const groups[] = { tests, record_tests };
 
 	return run_checks(&program, groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

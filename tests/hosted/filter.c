@@ -57,7 +57,7 @@ static void add_comparison(struct writer *w)
 	if (prng_below(&w->random, 2)) {
 		add(w, CHOOSE(w, texts));
 		add(w, CHOOSE(w, text_operators));
-		add(w, CHOOSE(w, patterns));
+		add(w, prng_below(&w->random, 12) ? CHOOSE(w, patterns) : CHOOSE(w, values));
 	} else {
 		add(w, CHOOSE(w, numbers));
 		add(w, CHOOSE(w, operators));

@@ -17,7 +17,7 @@ struct filter_record {
 	const char *prev_comm, *next_comm, *comm; /* the last: of the thread that records */
 };
 
-/* Writes the text number @n and a NUL; its length. One in three has a fault. */
+/* Writes the text number @n and a NUL; its length. One in three is spoilt; others may be wrong. */
 size_t filter_text(u32 n, char text[FILTER_TEXT]);
 struct filter_record filter_record(u32 n);
 

@@ -10,9 +10,10 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-SIGNALS = "taskcheck handlers parents-are-told nesting masks queues sigwait restart stop continue tied-groups"
+SIGNALS = ("taskcheck handlers parents-are-told ignored-ends first-process nesting masks queues sigwait restart stop "
+           "continue tied-groups timers-share-a-signal timers-count-their-own")
 FUTEXES = "taskcheck futex-errors futex-bits futex-shared futex-unmapped unmapped-shared-futex robust"
-TIMES = "taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal cpu-clocks slack"
+TIMES = "taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal timers-count-their-own cpu-clocks slack"
 ROWS = (
     ("kernel/fs/dentry.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/pipe.c", "pipe socketpair", ("fs_pipe*",), ("filecheck",)),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* v1 otherwise than by rows: which files there are, ratios of children, counters, mounts. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
@@ -41,6 +42,37 @@ static void present(void)
 	}
 	EXPECT(access("cpu.weight", F_OK));
 	EXPECT(!rmdir("g"));
+	leave_v1();
+}
+
+static unsigned nr_listed(const char *dir, const char *name)
+{
+	DIR *d = opendir(dir);
+	unsigned nr = 0;
+
+	EXPECT(d);
+	for (struct dirent *e; (e = readdir(d));)
+		nr += !strcmp(e->d_name, name);
+	EXPECT(!closedir(d));
+	return nr;
+}
+
+/* Each file is listed once. A group that comes or goes changes the time of its parent. */
+static void listed(void)
+{
+	struct stat before, made, gone;
+
+	enter_v1();
+	EXPECT(!stat(".", &before));
+	usleep(20000);
+	EXPECT(!mkdir("g", 0755) && !stat(".", &made));
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		EXPECT(nr_listed(".", files[i].name) == 1 && nr_listed("g", files[i].name) == 1);
+	EXPECT(nr_listed(".", "g") == 1);
+	usleep(20000);
+	EXPECT(!rmdir("g") && !stat(".", &gone) && !nr_listed(".", "g"));
+	EXPECT(memcmp(&before.st_mtim, &made.st_mtim, sizeof(made.st_mtim)));
+	EXPECT(memcmp(&made.st_mtim, &gone.st_mtim, sizeof(made.st_mtim)));
 	leave_v1();
 }
 
@@ -99,6 +131,7 @@ static void mounts(void)
 	EXPECT(!mkdir("g", 0755) && !mkdir("/tmp/again", 0755));
 	EXPECT(!mount("none", "/tmp/again", "cgroup", 0, "cpu"));
 	EXPECT(!access("/tmp/again/g/cpu.shares", F_OK) && !umount("/tmp/again"));
+	EXPECT(!mount("none", "/tmp/again", "cgroup", 0, "all") && !umount("/tmp/again"));
 	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup", 0, "cpux"));
 	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup2", 0, "cpu"));
 	EXPECT(strstr(get("/proc/mounts"), " cgroup rw,relatime,cpu 0 0\n"));
@@ -165,11 +198,7 @@ static void offsets(void)
 }
 
 const struct check v1_tests[] = {
-	{ "v1_present", present },
-	{ "v1_ratios", ratios },
-	{ "v1_stat", statistics },
-	{ "v1_writes", writes },
-	{ "v1_offsets", offsets },
-	{ "v1_mounts", mounts },
-	{ NULL, NULL },
+	{ "v1_present", present }, { "v1_listed", listed }, { "v1_ratios", ratios },
+	{ "v1_stat", statistics }, { "v1_writes", writes }, { "v1_offsets", offsets },
+	{ "v1_mounts", mounts },   { NULL, NULL },
 };

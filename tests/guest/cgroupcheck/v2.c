@@ -167,6 +167,30 @@ static void statistics(void)
 	leave_v2();
 }
 
+static void burn_a_little(void *unused)
+{
+	(void)unused;
+	EXPECT(!put("cgroup.procs", "0"));
+	burn(20);
+}
+
+/* At a tenth of a CPU, 20 ms of work are throttled several times, for milliseconds each. */
+static void check_throttled(void)
+{
+	long times, usec;
+
+	EXPECT(!put("cpu.max", "1000 10000"));
+	await_child(spawn(burn_a_little, NULL));
+	times = value_of("cpu.stat", "nr_throttled");
+	usec = value_of("cpu.stat", "throttled_usec");
+	EXPECT(times >= 1 && times <= value_of("cpu.stat", "nr_periods") && usec > 100 * times);
+}
+
+static void throttled(void)
+{
+	in_group(&v2, check_throttled);
+}
+
 static const struct row limit_rows[] = {
 	{ "cgroup.max.depth", NULL, 0, "max" },
 	{ "cgroup.max.depth", "-1", ERANGE, "max" },
@@ -203,11 +227,8 @@ static void limits_of_tree(void)
 }
 
 const struct check v2_tests[] = {
-	{ "v2_present", present },
-	{ "v2_no_ratios", no_ratios },
-	{ "v2_subtree", subtree_control },
-	{ "v2_exclusive", exclusive },
-	{ "v2_stat", statistics },
-	{ "v2_limits", limits_of_tree },
-	{ NULL, NULL },
+	{ "v2_present", present },	   { "v2_no_ratios", no_ratios },
+	{ "v2_subtree", subtree_control }, { "v2_exclusive", exclusive },
+	{ "v2_stat", statistics },	   { "v2_throttled", throttled },
+	{ "v2_limits", limits_of_tree },   { NULL, NULL },
 };

@@ -379,7 +379,35 @@ static void many_generations(void)
 		EXPECT(WTERMSIG(status_of(pids[i], 0)) == SIGKILL);
 }
 
+/* A parent that ignores SIGCHLD is sent none, so none is pending where it is blocked, too. */
+static void ignored_ends_are_not_told(void)
+{
+	sigset_t blocked, pending;
+	pid_t pid;
+
+	signal(SIGCHLD, SIG_IGN);
+	sigemptyset(&blocked);
+	sigaddset(&blocked, SIGCHLD);
+	EXPECT(!sigprocmask(SIG_BLOCK, &blocked, NULL));
+	pid = fork();
+	if (!pid)
+		_exit(0);
+	EXPECT_ERROR(ECHILD, waitpid(pid, NULL, 0));
+	EXPECT(!sigpending(&pending) && !sigismember(&pending, SIGCHLD));
+}
+
+/* A fault of its own would end process 1, the same signal from another process does not. */
+static void the_first_process_is_spared(void)
+{
+	if (access("/proc/fairground", F_OK))
+		return; /* another system's process 1 may have a handler */
+	EXPECT(!kill(1, SIGSEGV) && !kill(1, SIGKILL) && !kill(1, SIGHUP));
+	EXPECT(!kill(1, 0));
+}
+
 const struct check process_tests[] = {
+	{ "ignored-ends", ignored_ends_are_not_told },
+	{ "first-process", the_first_process_is_spared },
 	{ "exit-codes", exit_codes },
 	{ "wait-some", waiting_for_some },
 	{ "waitid", waitid_leaves_and_takes },

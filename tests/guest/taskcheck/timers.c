@@ -264,6 +264,31 @@ static void timers_share_a_signal(void)
 	expect_from_both(SIGUSR1);
 }
 
+/* A signal that a program queues itself is not changed by a timer that expires meanwhile. */
+static void timers_count_their_own(void)
+{
+	struct sigevent se = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 4 };
+	struct itimerspec often = { { 0, MS }, { 0, MS } };
+	struct timespec now = { 0 };
+	siginfo_t info = { .si_code = SI_QUEUE };
+	sigset_t set;
+	timer_t t;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 4);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	EXPECT(!timer_create(CLOCK_MONOTONIC, &se, &t));
+	info.si_pid = (pid_t)(intptr_t)t; /* where the kernel notes which timer it was */
+	info.si_uid = 77;		  /* and how often */
+	EXPECT(!syscall(SYS_rt_sigqueueinfo, getpid(), SIGRTMIN + 4, &info));
+	EXPECT(!timer_settime(t, 0, &often, NULL));
+	sleep_ms(20);
+	EXPECT(sigtimedwait(&set, &info, &now) == SIGRTMIN + 4 && info.si_code == SI_QUEUE);
+	EXPECT(info.si_uid == 77);
+	EXPECT(sigtimedwait(&set, &info, &now) == SIGRTMIN + 4 && info.si_overrun >= 8);
+	EXPECT(!timer_delete(t));
+}
+
 static void posix_timers(void)
 {
 	struct sigevent se = { .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 4 };
@@ -405,6 +430,7 @@ const struct check timer_tests[] = {
 	{ "timer-counts", timer_counts },
 	{ "posix-timers", posix_timers },
 	{ "timers-share-a-signal", timers_share_a_signal },
+	{ "timers-count-their-own", timers_count_their_own },
 	{ "cpu-clocks", cpu_clocks },
 	{ "cpu-times", cpu_times_of_short_lives },
 	{ "slack", timer_slack },
