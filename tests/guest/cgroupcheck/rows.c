@@ -98,7 +98,7 @@ static const struct row bandwidth_rows[] = {
 	{ "cpu.cfs_quota_us", "-5", 0, "-1" },
 	{ "cpu.cfs_burst_us", "99999", 0, "99999" },  /* not looked at without a quota ... */
 	{ "cpu.cfs_quota_us", "5000", EINVAL, "-1" }, /* ... but with one */
-	{ "cpu.cfs_burst_us", "17592186044415", 0, "17592186044415" },
+	{ "cpu.cfs_burst_us", "18446744073709551", 0, "18446744073709551" },
 	{ "cpu.cfs_burst_us", "0", 0, "0" },
 	{ "cpu.cfs_quota_us", "5000", 0, "5000" },
 	{ NULL, NULL, 0, NULL },

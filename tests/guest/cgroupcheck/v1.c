@@ -133,6 +133,7 @@ static void mounts(void)
 	EXPECT(!access("/tmp/again/g/cpu.shares", F_OK) && !umount("/tmp/again"));
 	EXPECT(!mount("none", "/tmp/again", "cgroup", 0, "all") && !umount("/tmp/again"));
 	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup", 0, "cpux"));
+	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup", 0, "alx"));
 	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup2", 0, "cpu"));
 	EXPECT(strstr(get("/proc/mounts"), " cgroup rw,relatime,cpu 0 0\n"));
 	EXPECT(strstr(get("/proc/filesystems"), "nodev\tcgroup\n"));
