@@ -68,7 +68,7 @@ def test_file_semantics_on_linux():
 
 @pytest.mark.parametrize("cpus", [1, 4])
 def test_file_semantics(guest, cpus):
-    assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("filecheck", cpus=cpus), re.M)
+    assert re.search(r"^[1-9]\d* passed, 0 failed$", guest("exec filecheck", cpus=cpus), re.M)
 
 
 # --- the terminal -----------------------------------------------------------------------------------------------

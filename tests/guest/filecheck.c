@@ -21,5 +21,6 @@ int main(int argc, char **argv)
 						      close_tests, shutdown_tests, bound_tests,
 						      edge_tests,  terminal_tests };
 
+	leave_terminal();
 	return run_checks(&program, groups, sizeof(groups) / sizeof(groups[0]), argc, argv);
 }

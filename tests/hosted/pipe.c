@@ -4,7 +4,9 @@
  * write.
  */
 #include "kernel/fs/pipe.h"
+#include "kernel/fs/poll.h"
 #include "kernel/task/account.h"
+#include "kernel/task/thread.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "libc.h"
@@ -20,10 +22,11 @@ enum op {
 	OP_RESIZE,
 	OP_POLL,
 	OP_STOP_READ,
-	OP_STOP_WRITE
+	OP_STOP_WRITE,
+	OP_WAIT_IN
 };
 static const char *const op_names[] = { "read", "write",     "try_read",   "try_write", "resize",
-					"poll", "stop_read", "stop_write", NULL };
+					"poll", "stop_read", "stop_write", "wait_in",	NULL };
 
 struct pipe_and_ends {
 	struct pipe *pipe;
@@ -59,9 +62,9 @@ static void destroy(void *object)
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u32 sizes[] = { 1, 100, 4095, 4096, 4000, 2, 8192, 8191, 12288, 5000 };
-	static const u8 often[] = { OP_READ,	 OP_READ,      OP_WRITE,     OP_WRITE,
-				    OP_TRY_READ, OP_TRY_WRITE, OP_TRY_WRITE, OP_RESIZE,
-				    OP_POLL,	 OP_STOP_READ, OP_STOP_WRITE };
+	static const u8 often[] = { OP_READ,	 OP_READ,      OP_WRITE,      OP_WRITE,
+				    OP_TRY_READ, OP_TRY_WRITE, OP_TRY_WRITE,  OP_RESIZE,
+				    OP_POLL,	 OP_STOP_READ, OP_STOP_WRITE, OP_WAIT_IN };
 	struct call call = { .op = often[prng_below(random, ARRAY_SIZE(often))] };
 
 	/* A longer write is not one, and beside others a longer read is not. */
@@ -96,6 +99,32 @@ static long move(struct pipe *p, unsigned id, const struct call *call, u8 *buffe
 	return pipe_put(p, buffer, call->n, flags | PIPE_NOSIGNAL);
 }
 
+/* As ppoll(): until there is something to read, or nobody will write it. */
+static long wait_in(struct pipe *p)
+{
+	struct poll_entry entries[POLL_QUEUES_MAX];
+	struct waitq nothing;
+	struct waiter self = { .thread = current };
+	long ret = 0;
+
+	list_init(&self.link);
+	waitq_init(&nothing, "poll");
+	while (!ret) {
+		struct poll_table pt = { .max = POLL_QUEUES_MAX, .entries = entries };
+
+		waitq_prepare(&nothing, &self, TASK_INTERRUPTIBLE);
+		ret = pipe_poll_end(p, FILE_READ, &pt) & (POLLIN | POLLHUP);
+		if (!ret && signal_pending())
+			ret = -ERESTARTSYS;
+		else if (!ret)
+			schedule();
+		for (unsigned i = 0; i < pt.nr; i++)
+			waitq_finish(entries[i].q, &entries[i].waiter);
+		waitq_finish(&nothing, &self);
+	}
+	return ret;
+}
+
 static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
 {
 	struct pipe_and_ends *o = object;
@@ -108,6 +137,9 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 		break;
 	case OP_POLL:
 		answer.value = pipe_poll_end(o->pipe, FILE_READ | FILE_WRITE, NULL);
+		break;
+	case OP_WAIT_IN:
+		answer.value = wait_in(o->pipe);
 		break;
 	default:
 		if (!(o->ends[nr] & end_of(call->op))) {
@@ -164,6 +196,9 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	case OP_POLL:
 		a->value = queue_poll(q, FILE_READ) | queue_poll(q, FILE_WRITE);
 		return ENDS;
+	case OP_WAIT_IN:
+		a->value = queue_poll(q, FILE_READ) & (POLLIN | POLLHUP);
+		return a->value ? ENDS : MUST_SLEEP;
 	default:
 		break;
 	}
@@ -181,4 +216,7 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return queue_write(q, id, call->n, call->how, call->op == OP_WRITE, a);
 }
 
-DEFINE_OBJECT(pipe);
+/* Two threads read, a third writes for both, and a fourth looks whether it could read. */
+static const char *const known[] = { "read:1 / read:1 / write:2 / wait_in:0", NULL };
+
+DEFINE_OBJECT(pipe, .known = known);

@@ -61,7 +61,7 @@ ROWS = (
     ("kernel/trace/perf*", "perf", (), ("perfcheck",)),
     ("kernel/trace/*", "", ("trace_*",), ("perfcheck",)),
     ("kernel/tty/[fsv]*", "", (), ("filecheck",)),  # a screen: tests/unit/test_vt.c, tests/e2e/test_screen.py
-    ("kernel/tty/*", "ldisc", (), ("filecheck",)),
+    ("kernel/tty/*", "ldisc", (), ("exec filecheck",)),
     ("kernel/cgroup/bandwidth.c", "cgroup", ("cgroup_*",), ("cgroupcheck",)),
     ("kernel/cgroup/cgroup.c", "cgroup", ("cgroup_*",), ("cgroupcheck",)),
     ("kernel/cgroup/core.c", "cgroup", ("cgroup_*",), ("cgroupcheck",)),

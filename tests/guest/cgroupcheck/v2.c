@@ -107,6 +107,7 @@ static void subtree_control(void)
 	EXPECT(put("a/cgroup.subtree_control", "+none") == EINVAL);
 	EXPECT(put("a/cgroup.subtree_control", "+cpu -none") == EINVAL);
 	EXPECT(put("a/cgroup.subtree_control", "+cpux") == EINVAL);
+	EXPECT(put("a/cgroup.subtree_control", "+cpx") == EINVAL);
 	EXPECT(!put("a/cgroup.subtree_control", "") && !put("a/cgroup.subtree_control", " "));
 	EXPECT(!put("a/cgroup.subtree_control", "+cpu -cpu") &&
 	       reads("a/cgroup.subtree_control", ""));

@@ -314,6 +314,10 @@ static void sockets_alone(void)
 	EXPECT_ERROR(ECONNREFUSED, connect(p.fd, (struct sockaddr *)&name, sizeof(name)));
 	EXPECT_ERROR(EINVAL, connect(p.fd, (struct sockaddr *)&name, sizeof(name) + 1));
 	EXPECT_ERROR(EINVAL, connect(p.fd, (struct sockaddr *)&name, 1));
+	EXPECT_ERROR(EINVAL, connect(p.fd, (struct sockaddr *)&name, sizeof(name.sun_family)));
+	name.sun_family = AF_INET;
+	EXPECT_ERROR(EINVAL, connect(p.fd, (struct sockaddr *)&name, sizeof(name)));
+	name.sun_family = AF_UNIX;
 	EXPECT_ERROR(EFAULT, connect(p.fd, (struct sockaddr *)8, sizeof(name)));
 	EXPECT_ERROR(ENOTSOCK, connect(1, (struct sockaddr *)&name, sizeof(name)));
 	EXPECT_ERROR(ENOTCONN, send(p.fd, &c, 1, MSG_NOSIGNAL));

@@ -14,4 +14,6 @@ extern const struct check close_tests[]; /* closing.c: sleepers whose descriptor
 extern const struct check bound_tests[]; /* bounds.c: the most that calls take */
 extern const struct check edge_tests[];	 /* edges.c: answers that one would not guess */
 extern const struct check shutdown_tests[]; /* shutdown.c: ends of sockets */
+/* The leader of a session, `exec filecheck` in a command of the guest, gives up its terminal. */
+void leave_terminal(void);
 extern const struct check terminal_tests[]; /* terminals.c: sessions and their terminal */

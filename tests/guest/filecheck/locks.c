@@ -237,6 +237,10 @@ static void read_only_mounts(void)
 	EXPECT_ERROR(EROFS, access("m/f", W_OK));
 	EXPECT_ERROR(EEXIST, open("m/f", O_CREAT | O_EXCL | O_RDWR, 0644));
 	EXPECT(!close(fd) && !umount("m"));
+	if (!mount("none", "m", "proc", MS_RDONLY, NULL)) {
+		EXPECT_ERROR(EROFS, open("m/sys/fs/file-max", O_RDWR));
+		EXPECT(!close(open("m/sys/fs/file-max", O_RDONLY)) && !umount("m"));
+	}
 }
 
 static void no_attribute_is_an_answer(void)

@@ -304,6 +304,16 @@ static void sockets(void)
 	EXPECT(errno == EAGAIN && i > 100 && i < 3000);
 }
 
+/* Bytes go from an end that can be read to one that can be written. */
+static void splice_knows_ends(void)
+{
+	int p[2], q[2];
+
+	EXPECT(!pipe(p) && !pipe(q) && write(p[1], "x", 1) == 1);
+	EXPECT_ERROR(EBADF, splice(p[1], NULL, q[1], NULL, 1, 0));
+	EXPECT_ERROR(EBADF, splice(p[0], NULL, q[0], NULL, 1, 0));
+}
+
 static void write_a_page(void *fd)
 {
 	static char page[4096];
@@ -328,6 +338,7 @@ static void larger_pipes_wake(void)
 }
 
 const struct check pipe_tests[] = {
+	{ "splice-knows-ends", splice_knows_ends },
 	{ "larger-pipes-wake", larger_pipes_wake },
 	{ "pipe-room", pipe_room },
 	{ "pipe-wraps", pipe_wraps },

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Sessions and their terminal, which is the serial line, or a new one where the system has such.
- * From a shell on the serial line, which is that shell's, nothing is tried.
+ * The line of a shell is that shell's: nothing is tried, unless filecheck took the shell's place.
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -101,6 +102,15 @@ static void lead(void *arg)
 	EXPECT(!ioctl(fd, TIOCSCTTY, 0) && tcgetpgrp(fd) == getpgrp());
 }
 
+void leave_terminal(void)
+{
+	if (getsid(0) != getpid() || access(terminal, F_OK))
+		return;
+	signal(SIGHUP, SIG_IGN); /* it hangs up on itself, too */
+	ioctl(STDIN_FILENO, TIOCNOTTY);
+	signal(SIGHUP, SIG_DFL);
+}
+
 static void sessions_and_terminals(void)
 {
 	int master = posix_openpt(O_RDWR | O_NOCTTY);
@@ -110,6 +120,7 @@ static void sessions_and_terminals(void)
 		EXPECT(!grantpt(master) && !unlockpt(master));
 		terminal = ptsname(master);
 	} else if (open("/dev/tty", O_RDWR) >= 0) {
+		puts("# not tried: the serial line is a shell's; try `exec filecheck`");
 		return;
 	}
 	await_child(spawn(lead, &group));

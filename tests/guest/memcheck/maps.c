@@ -105,6 +105,7 @@ static void file_private(void)
 	EXPECT(fault_of(p + 3 * PAGE, false) == BUSERR);
 	p[PAGE] = 'x';
 	EXPECT(file_byte(fd, PAGE) == 'b' && p[PAGE + 1] == 'b');
+	EXPECT_ERROR(EINVAL, madvise(p, PAGE, MADV_WIPEONFORK)); /* only of memory without a file */
 	EXPECT(!madvise(p, 3 * PAGE, MADV_DONTNEED));
 	EXPECT(p[PAGE] == 'b');
 	EXPECT(!munmap(p, 4 * PAGE));
@@ -310,6 +311,7 @@ static void moving(void)
 	EXPECT_ERROR(EFAULT, (long)mremap(q, PAGE, 2 * PAGE, MREMAP_MAYMOVE));
 	EXPECT_ERROR(EINVAL, (long)mremap(p + 1, PAGE, PAGE, 0));
 	EXPECT_ERROR(EINVAL, (long)mremap(p, PAGE, 0, 0));
+	EXPECT_ERROR(EINVAL, syscall(SYS_mremap, p, PAGE, SIZE_MAX, MREMAP_MAYMOVE, NULL));
 	EXPECT_ERROR(EINVAL, syscall(SYS_mremap, p, PAGE, PAGE, 8, NULL)); /* no flag */
 	/* A smaller size gives up the pages behind it, other mappings and holes included. */
 	p = map_memory(4 * PAGE, RW, MAP_PRIVATE);
