@@ -13,7 +13,10 @@ from collections.abc import Iterator
 SIGNALS = ("taskcheck handlers parents-are-told ignored-ends first-process nesting masks queues sigwait restart stop "
            "continue tied-groups timers-share-a-signal timers-count-their-own")
 FUTEXES = "taskcheck futex-errors futex-bits futex-shared futex-unmapped unmapped-shared-futex robust"
-TIMES = "taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal timers-count-their-own cpu-clocks slack"
+TIMES = ("taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal timers-count-their-own cpu-clocks "
+         "busy-neighbours slack")
+HIDDEN = ("cd /sys/devices/system/cpu && test -e cpu1/topology && echo 0 > cpu1/online && ! test -e cpu1/topology && "
+          "echo 1 > cpu1/online && test -e cpu1/topology")
 ROWS = (
     ("kernel/fs/dentry.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/pipe.c", "pipe socketpair", ("fs_pipe*",), ("filecheck",)),
@@ -41,7 +44,8 @@ ROWS = (
     ("kernel/mm/oom.c", "oom", ("mm_*",), ("limitcheck", "memcheck")),
     ("kernel/mm/vma.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/*", "", ("mm_*",), ("memcheck", "limitcheck")),
-    ("kernel/pseudo/pseudo.c", "cgroup instance", (), ("cgroupcheck", "filecheck texts-in-pieces")),
+    ("kernel/pseudo/pseudo.c", "cgroup instance", (),
+     ("cgroupcheck", "filecheck texts-in-pieces files-of-the-kernel", HIDDEN)),
     ("kernel/task/account.c", "account signal", (), ("limitcheck",)),
     ("kernel/task/delivery.c", "signal", (), (SIGNALS,)),
     ("kernel/task/signal.c", "signal", (), (SIGNALS,)),
@@ -51,7 +55,8 @@ ROWS = (
     ("kernel/task/*", "", ("*thread*", "waitq_*", "mutex_*"), ("taskcheck", "limitcheck")),
     ("kernel/time/itimer.c", "posix_timer timerfd", (), (TIMES,)),
     ("kernel/time/sleep.c", "futex", ("sleep_*",), (TIMES,)),
-    ("kernel/time/timer.c", "timerfd posix_timer", ("timer*", "idle_*"), (TIMES,)),
+    ("kernel/time/timer.c", "timerfd posix_timer", ("timer*", "idle_*"),
+     (TIMES, "cgroupcheck v2_throttled")),
     ("kernel/time/*", "", ("timer*", "sleep_*", "thread_time*"), (TIMES,)),
     ("kernel/trace/fields.c", "filter", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/filter.c", "filter", ("trace_*",), ("perfcheck",)),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/threads.h"
 #include "taskcheck/taskcheck.h"
 
 long now_ns(void)
@@ -415,6 +417,43 @@ static void cpu_times_of_short_lives(void)
 	EXPECT(errno == ECHILD);
 }
 
+/* Waits without a rest for odd numbers, or for even ones, and says the next; up to 20. */
+static void answer(_Atomic int *number, int mine)
+{
+	pin_to_cpu(0);
+	alarm(20);
+	for (int next = mine; next < 20; next += 2) {
+		while (*number != next)
+			;
+		*number = next + 1;
+	}
+}
+
+static void answer_even(void *number)
+{
+	answer(number, 0);
+}
+
+static void answer_odd(void *number)
+{
+	answer(number, 1);
+}
+
+/* Two processes that never sleep take turns on a CPU, which idled before. */
+static void busy_neighbours(void)
+{
+	_Atomic int *number = mmap(NULL, sizeof(*number), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	pid_t odd, even;
+
+	EXPECT(number != MAP_FAILED);
+	sleep_ms(50);
+	odd = spawn(answer_odd, (void *)number);
+	even = spawn(answer_even, (void *)number);
+	await_child(odd);
+	await_child(even);
+}
+
 static void timer_slack(void)
 {
 	EXPECT(prctl(PR_GET_TIMERSLACK) == 50000);
@@ -433,6 +472,7 @@ const struct check timer_tests[] = {
 	{ "timers-count-their-own", timers_count_their_own },
 	{ "cpu-clocks", cpu_clocks },
 	{ "cpu-times", cpu_times_of_short_lives },
+	{ "busy-neighbours", busy_neighbours },
 	{ "slack", timer_slack },
 	{ NULL, NULL },
 };
