@@ -228,8 +228,12 @@ static void limits_of_tree(void)
 }
 
 const struct check v2_tests[] = {
-	{ "v2_present", present },	   { "v2_no_ratios", no_ratios },
-	{ "v2_subtree", subtree_control }, { "v2_exclusive", exclusive },
-	{ "v2_stat", statistics },	   { "v2_throttled", throttled },
-	{ "v2_limits", limits_of_tree },   { NULL, NULL },
+	{ "v2_present", present },
+	{ "v2_no_ratios", no_ratios },
+	{ "v2_subtree", subtree_control },
+	{ "v2_exclusive", exclusive },
+	{ "v2_throttled", throttled },
+	{ "v2_stat", statistics },
+	{ "v2_limits", limits_of_tree },
+	{ NULL, NULL },
 };

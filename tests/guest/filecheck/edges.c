@@ -239,6 +239,17 @@ static void sizes_of_mounts(void)
 	}
 }
 
+/* Root makes files where nobody may, and runs what somebody may run, but nothing else. */
+static void rights_of_root(void)
+{
+	if (geteuid())
+		return;
+	EXPECT(!mkdir("closed", 0) && !close(open("closed/f", O_CREAT | O_RDWR, 0)));
+	EXPECT(!chown("closed/f", 1000, 1000));
+	EXPECT_ERROR(EACCES, access("closed/f", X_OK));
+	EXPECT(!chmod("closed/f", 0100) && !access("closed/f", X_OK));
+}
+
 /* Root may read such a file, and not open it to write where there is nothing to write to. */
 static void files_of_the_kernel(void)
 {
@@ -249,6 +260,19 @@ static void files_of_the_kernel(void)
 	EXPECT(!stat(online, &st) && st.st_mode == (S_IFREG | 0444));
 	EXPECT(!close(open(online, O_RDONLY)) && open(online, O_WRONLY) == -1);
 	EXPECT(errno == EACCES || errno == EROFS);
+}
+
+/* The directory of a CPU that leaves is hidden until it comes back. On this kernel only. */
+static void cpus_that_leave(void)
+{
+	const char *topology = "/sys/devices/system/cpu/cpu1/topology";
+	int fd = open("/sys/devices/system/cpu/cpu1/online", O_WRONLY);
+
+	if (fd < 0 || access("/proc/fairground", F_OK))
+		return;
+	EXPECT(!access(topology, F_OK) && write(fd, "0", 1) == 1);
+	EXPECT_ERROR(ENOENT, access(topology, F_OK));
+	EXPECT(write(fd, "1", 1) == 1 && !access(topology, F_OK));
 }
 
 /* Each open() gives the lowest number that is free, also beyond the first word of a table. */
@@ -269,6 +293,8 @@ const struct check edge_tests[] = {
 	{ "set-id-outlives-no-write", set_id_outlives_no_write },
 	{ "sizes-of-mounts", sizes_of_mounts },
 	{ "files-of-the-kernel", files_of_the_kernel },
+	{ "rights-of-root", rights_of_root },
+	{ "cpus-that-leave", cpus_that_leave },
 	{ "many-descriptors", many_descriptors },
 	{ "texts-in-pieces", texts_in_pieces },
 	{ "no-descriptor-no-file", no_descriptor_no_file },
