@@ -134,8 +134,11 @@ static _Noreturn void power_off(int status)
 {
 	FILE *f = fopen(EXIT_STATUS, "w");
 
-	if (!f || fprintf(f, "%d\n", status) < 0 || fclose(f))
+	if (!f || fprintf(f, "%d\n", status) < 0 || fclose(f)) {
 		perror("init: " EXIT_STATUS);
+		if (status)
+			_exit(status); /* a panic is no success either */
+	}
 	sync();
 	reboot(RB_POWER_OFF);
 	perror("init: power off");
