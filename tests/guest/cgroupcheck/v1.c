@@ -89,6 +89,9 @@ static void statistics(void)
 	EXPECT(!value_of("g/cpu.stat", "nr_periods") && !value_of("g/cpu.stat", "nr_throttled"));
 	EXPECT(!value_of("g/cpu.stat", "throttled_time") && !value_of("g/cpu.stat", "nr_bursts"));
 	EXPECT(!value_of("g/cpu.stat", "burst_time") && !value_of("cpu.stat", "nr_periods"));
+	EXPECT(!put("/proc/sys/kernel/sched_schedstats", "1"));
+	EXPECT(!value_of("g/cpu.stat", "wait_sum"));
+	EXPECT(!put("/proc/sys/kernel/sched_schedstats", "0"));
 	read_only("g/cpu.stat");
 	EXPECT(!rmdir("g"));
 	leave_v1();

@@ -214,6 +214,22 @@ static void set_id_outlives_no_write(void)
 	await_child(spawn(write_nothing, NULL));
 }
 
+/* In the only page there is room for a file, or for the text of a long link. */
+static void fill_a_mount(void)
+{
+	char far[301];
+	int fd;
+
+	memset(far, 'x', 300);
+	far[300] = 0;
+	EXPECT(!mount("none", "m", "tmpfs", 0, "nr_blocks=1"));
+	EXPECT(!symlink(far, "m/far") && !unlink("m/far"));
+	fd = open("m/f", O_CREAT | O_RDWR, 0644);
+	EXPECT(fd >= 0 && write(fd, "x", 1) == 1 && !close(fd));
+	EXPECT_ERROR(ENOSPC, symlink(far, "m/far"));
+	EXPECT(!symlink("near", "m/near") && !umount("m"));
+}
+
 static void sizes_of_mounts(void)
 {
 	static const struct {
@@ -237,6 +253,7 @@ static void sizes_of_mounts(void)
 		EXPECT(!mount("none", "m", "tmpfs", 0, sizes[i].option) && !statfs("m", &fs));
 		EXPECT(fs.f_blocks == sizes[i].pages && fs.f_bsize == 4096 && !umount("m"));
 	}
+	fill_a_mount();
 }
 
 /* Root makes files where nobody may, and runs what somebody may run, but nothing else. */

@@ -297,6 +297,25 @@ static void messages(void)
 	EXPECT_ERROR(EPIPE, send(two[0], c, 1, MSG_NOSIGNAL)); /* and no SIGPIPE ends the test */
 }
 
+/* Two sets watch one file, and each can let go of it first. */
+static void two_sets_watch(void)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+	int p[2], set[2];
+
+	EXPECT(!pipe(p) && write(p[1], "x", 1) == 1);
+	set[0] = epoll_create1(0);
+	set[1] = epoll_create1(0);
+	for (int first = 0; first < 2; first++) {
+		EXPECT(!epoll_ctl(set[0], EPOLL_CTL_ADD, p[0], &event));
+		EXPECT(!epoll_ctl(set[1], EPOLL_CTL_ADD, p[0], &event));
+		EXPECT(!epoll_ctl(set[first], EPOLL_CTL_DEL, p[0], NULL));
+		EXPECT(!epoll_wait(set[first], &event, 1, 0));
+		EXPECT(epoll_wait(set[!first], &event, 1, 0) == 1);
+		EXPECT(!epoll_ctl(set[!first], EPOLL_CTL_DEL, p[0], NULL));
+	}
+}
+
 /* Nobody listens: programs that ask a daemon learn that there is none. */
 static void sockets_alone(void)
 {
@@ -471,6 +490,7 @@ static void watched_mappings_go(void)
 }
 
 const struct check event_tests[] = {
+	{ "two-sets-watch", two_sets_watch },
 	{ "levels", levels },
 	{ "edges", edges },
 	{ "sets", sets },
