@@ -98,30 +98,11 @@ static struct call draw(struct prng *random, bool one)
 	return call;
 }
 
-/* As ppoll(): until it may be written to. */
-static long wait_out(struct file *f)
+static unsigned look_out(void *file, struct poll_table *pt)
 {
-	struct poll_entry entries[POLL_QUEUES_MAX];
-	struct waitq nothing;
-	struct waiter self = { .thread = current };
-	long ret = 0;
+	struct file *f = file;
 
-	list_init(&self.link);
-	waitq_init(&nothing, "poll");
-	while (!ret) {
-		struct poll_table pt = { .max = POLL_QUEUES_MAX, .entries = entries };
-
-		waitq_prepare(&nothing, &self, TASK_INTERRUPTIBLE);
-		ret = f->ops->poll(f, &pt) & POLLOUT;
-		if (!ret && signal_pending())
-			ret = -ERESTARTSYS;
-		else if (!ret)
-			schedule();
-		for (unsigned i = 0; i < pt.nr; i++)
-			waitq_finish(entries[i].q, &entries[i].waiter);
-		waitq_finish(&nothing, &self);
-	}
-	return ret;
+	return f->ops->poll(f, pt);
 }
 
 static long change(struct file *f, const struct call *call)
@@ -178,7 +159,7 @@ static void do_call(struct file *f, const struct call *call, struct answer *a)
 		a->value = f->ops->poll(f, NULL);
 		break;
 	case OP_WAIT_OUT:
-		a->value = wait_out(f);
+		a->value = wait_for_events(look_out, f, POLLOUT);
 		break;
 	default:
 		ldisc_time_went_by = true;

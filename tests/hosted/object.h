@@ -67,6 +67,11 @@ struct object {
 					       .model_perform = model_perform,                     \
 					       __VA_ARGS__ }
 
+/* As ppoll(): sleeps until @look sees some of @events, which it returns, or a signal comes. */
+struct poll_table;
+typedef unsigned (*poll_look)(void *what, struct poll_table *pt);
+long wait_for_events(poll_look look, void *what, unsigned events);
+
 extern const struct object eventfd_object, futex_object, mutex_object, pipe_object, record_object;
 extern const struct object epoll_object, flock_object, perf_object, signal_object, timerfd_object;
 extern const struct object fdtable_object, ldisc_object, posix_timer_object, tmpfs_object;

@@ -6,10 +6,10 @@
 #include "kernel/fs/pipe.h"
 #include "kernel/fs/poll.h"
 #include "kernel/task/account.h"
-#include "kernel/task/thread.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 #include "libc.h"
+#include "object.h"
 #include "queue.h"
 
 enum { PAGES = 2 };
@@ -99,30 +99,9 @@ static long move(struct pipe *p, unsigned id, const struct call *call, u8 *buffe
 	return pipe_put(p, buffer, call->n, flags | PIPE_NOSIGNAL);
 }
 
-/* As ppoll(): until there is something to read, or nobody will write it. */
-static long wait_in(struct pipe *p)
+static unsigned look_in(void *pipe, struct poll_table *pt)
 {
-	struct poll_entry entries[POLL_QUEUES_MAX];
-	struct waitq nothing;
-	struct waiter self = { .thread = current };
-	long ret = 0;
-
-	list_init(&self.link);
-	waitq_init(&nothing, "poll");
-	while (!ret) {
-		struct poll_table pt = { .max = POLL_QUEUES_MAX, .entries = entries };
-
-		waitq_prepare(&nothing, &self, TASK_INTERRUPTIBLE);
-		ret = pipe_poll_end(p, FILE_READ, &pt) & (POLLIN | POLLHUP);
-		if (!ret && signal_pending())
-			ret = -ERESTARTSYS;
-		else if (!ret)
-			schedule();
-		for (unsigned i = 0; i < pt.nr; i++)
-			waitq_finish(entries[i].q, &entries[i].waiter);
-		waitq_finish(&nothing, &self);
-	}
-	return ret;
+	return pipe_poll_end(pipe, FILE_READ, pt);
 }
 
 static struct answer perform(void *object, unsigned nr, unsigned id, const struct call *call)
@@ -139,7 +118,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 		answer.value = pipe_poll_end(o->pipe, FILE_READ | FILE_WRITE, NULL);
 		break;
 	case OP_WAIT_IN:
-		answer.value = wait_in(o->pipe);
+		answer.value = wait_for_events(look_in, o->pipe, POLLIN | POLLHUP);
 		break;
 	default:
 		if (!(o->ends[nr] & end_of(call->op))) {
