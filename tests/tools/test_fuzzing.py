@@ -201,6 +201,38 @@ def test_what_is_wrong_is_told_also_when_afl_gives_up(tmp_path, monkeypatch, cap
     assert said.count(": it burns; make fuzz ARGS=") == len(list(tmp_path.glob("wrong-*.log"))) == min(nr_wrong, 20)
 
 
+FAKE_AFL = """#!{python}
+import signal, sys, time
+signal.signal(signal.SIGINT, lambda *_: sys.exit("was asked to end"))
+time.sleep(20)
+sys.exit("was not asked")
+"""
+
+
+def test_afl_is_asked_to_end_also_while_it_reads_the_corpus(tmp_path, monkeypatch):
+    from fuzzing import __main__ as command
+    fake = tmp_path / "afl-fuzz"
+    fake.write_text(FAKE_AFL.format(python=sys.executable), encoding="ascii")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    with pytest.raises(command.FuzzError, match="status 1"):
+        command.afl(["afl-fuzz"], "", tmp_path / "log", 1)
+    assert (tmp_path / "log").read_text() == "was asked to end\n"
+
+
+def test_a_corpus_that_was_not_read_stays(tmp_path):
+    from fuzzing.__main__ import keep
+    corpus, queue = tmp_path / "corpus", tmp_path / "afl/default/queue"
+    corpus.mkdir()
+    (corpus / "one").write_bytes(b"\0")
+    keep(tmp_path, corpus)
+    assert [path.name for path in corpus.iterdir()] == ["one"]
+    queue.mkdir(parents=True)
+    (queue / "id:000000,orig:one").write_bytes(b"\1")
+    keep(tmp_path, corpus)
+    assert [(path.name, path.read_bytes()) for path in corpus.iterdir()] == [("000000", b"\1")]
+
+
 def test_a_corpus_of_another_table_is_refused(tmp_path):
     from fuzzing.__main__ import FuzzError, ready_corpus
     corpus = ready_corpus(tmp_path, "0\tread\thpnnnn\n")

@@ -14,6 +14,7 @@ import os
 import pathlib
 import random
 import shutil
+import signal
 import subprocess
 import sys
 
@@ -31,7 +32,7 @@ ROWS_OF_A_SEED = 8
 QUIET = {"AFL_NO_UI": "1", "AFL_SKIP_CPUFREQ": "1", "AFL_NO_AFFINITY": "1", "AFL_SKIP_BIN_CHECK": "1",
          "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES": "1", "AFL_FORKSRV_INIT_TMOUT": "300000", "AFL_MAP_SIZE": "262144",
          "AFL_CUSTOM_MUTATOR_ONLY": "1", "AFL_PYTHON_MODULE": "fuzzing.mutator", "AFL_AUTORESUME": "1",
-         "AFL_DISABLE_TRIM": "1", "AFL_KILL_SIGNAL": "15", "AFL_ALLOW_TMP": "1"}
+         "AFL_DISABLE_TRIM": "1", "AFL_KILL_SIGNAL": "15", "AFL_ALLOW_TMP": "1", "AFL_FAST_CAL": "1"}
 # Whether a machine hangs is told by its own watchdogs, in counted time. This is for a QEMU that does.
 TIMEOUT_MS = "120000"
 
@@ -88,13 +89,20 @@ def proxy(cover: str, out: pathlib.Path, arguments: argparse.Namespace) -> list[
     return [sys.executable, "-m", "fuzzing.proxy", cover, str(out), arguments.sched, str(arguments.smp)]
 
 
-def afl(words: list[str], table: str, log: pathlib.Path) -> None:
-    """Run a program of AFL++; what it says goes to @log."""
+def afl(words: list[str], table: str, log: pathlib.Path, seconds: int | None = None) -> None:
+    """Run a program of AFL++; what it says goes to @log. It is asked to end after @seconds.
+
+    Its own limit of time begins only when it has run each script of the corpus, three times or more.
+    """
     if not shutil.which(words[0]):
         raise FuzzError(f"{words[0]} is missing: sh tools/setup.sh --for fuzz")
-    with open(log, "w", encoding="utf-8") as file:
-        status = subprocess.run(words, env=environment(table), stdout=file, stderr=subprocess.STDOUT, check=False,
-                                cwd=ROOT).returncode
+    with open(log, "w", encoding="utf-8") as file, subprocess.Popen(
+            words, env=environment(table), stdout=file, stderr=subprocess.STDOUT, cwd=ROOT) as program:
+        try:
+            status = program.wait(seconds)
+        except subprocess.TimeoutExpired:
+            program.send_signal(signal.SIGINT)
+            status = program.wait()
     if status:
         raise FuzzError(f"{words[0]} ended with status {status}; what it said is in {log}")
 
@@ -102,6 +110,8 @@ def afl(words: list[str], table: str, log: pathlib.Path) -> None:
 def keep(out: pathlib.Path, corpus: pathlib.Path) -> None:
     """What AFL++ found to reach something new is the next corpus."""
     queue = sorted((out / "afl/default/queue").glob("id:*"))
+    if not queue:  # it was ended before it had read the corpus
+        return
     shutil.rmtree(corpus)
     corpus.mkdir()
     for number, path in enumerate(queue):
@@ -133,10 +143,11 @@ def learn(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
     for old in (*out.glob("wrong-*"), *out.glob("totals")):
         old.unlink()
     shutil.rmtree(out / "afl", ignore_errors=True)
-    bound = ["-V", str(arguments.seconds)] if arguments.seconds else ["-E", str(arguments.runs)]
+    bound = [] if arguments.seconds else ["-E", str(arguments.runs)]
     try:
         afl(["afl-fuzz", "-i", str(corpus), "-o", str(out / "afl"), "-t", TIMEOUT_MS, "-m", "none",
-             "-s", str(arguments.seed), *bound, "--", *proxy(cover, out, arguments)], table, out / "afl.log")
+             "-s", str(arguments.seed), *bound, "--", *proxy(cover, out, arguments)], table, out / "afl.log",
+            arguments.seconds)
         keep(out, corpus)
     except FuzzError:
         if not list(out.glob("wrong-*.script")):  # AFL++ gives up if each script of the corpus is wrong
