@@ -53,6 +53,23 @@ static inline void list_del(struct list *node)
 	list_init(node);
 }
 
+/*
+ * Like list_del(), but its last store lets @node go: whoever then finds list_is_released() may free
+ * it, without the list's lock.
+ */
+static inline void list_release(struct list *node)
+{
+	node->prev->next = node->next;
+	node->next->prev = node->prev;
+	node->prev = node;
+	__atomic_store_n(&node->next, node, __ATOMIC_RELEASE);
+}
+
+static inline bool list_is_released(const struct list *node)
+{
+	return READ_ONCE(node->next) == node && READ_ONCE(node->prev) == node;
+}
+
 /* Move everything on @from to the empty or uninitialised @to. */
 static inline void list_move_all(struct list *from, struct list *to)
 {

@@ -97,7 +97,25 @@ $(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c 
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^
 
-.PRECIOUS: $(UNIT)/%.c.o
+# The same objects, in whose threads ThreadSanitizer looks for races (tests/hosted/tsan).
+TSAN := $(B)/tsan
+TSAN_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recover=% -DDEBUG=1,$(UNIT_CFLAGS)) -DDEBUG=0 -Itests/hosted -I.
+HOSTED_TSAN := $(HOSTED_KERNEL) lib/fmt.c lib/rbtree.c lib/text.c
+$(patsubst %,$(TSAN)/%.o,$(HOSTED_TSAN)): TSAN_CFLAGS += -fsanitize=thread -Wno-tsan \
+	--param tsan-distinguish-volatile=1
+$(patsubst %,$(TSAN)/%.o,$(HOSTED_KERNEL)): TSAN_CFLAGS += -fsanitize-coverage=trace-pc -Dsnprintf=fmt_snprintf
+$(TSAN)/kernel/pseudo/pseudo.c.o: TSAN_CFLAGS += -Dproc_sys_add=real_proc_sys_add \
+	-Dproc_sys_add_number=real_proc_sys_add_number
+$(TSAN)/kernel/trace/trace.c.o: TSAN_CFLAGS += -DCOMMIT='"hosted"'
+$(TSAN)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
+	@mkdir -p $(@D)
+	@echo "  CC      $< (hosted, for ThreadSanitizer)"
+	$(Q)$(CC) $(TSAN_CFLAGS) $(DEPS) -I$(B)/policies $(if $(filter lib/%,$<),-I$(INC)/sched) -c $< -o $@
+$(TSAN)/hosted: $(patsubst %,$(TSAN)/%.o,$(HOSTED_TSAN) $(filter-out %/fiber.c,$(HOSTED_C)) tests/hosted/tsan/fiber.c)
+	@echo "  LD      $@"
+	$(Q)$(CC) -fsanitize=thread -o $@ $^
+
+.PRECIOUS: $(UNIT)/%.c.o $(TSAN)/%.c.o
 
 # The objects of the goals, for the number that each has.
 unit_object = $(patsubst %,$(UNIT)/%.o,$(1))

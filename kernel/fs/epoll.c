@@ -119,9 +119,10 @@ static void put_back(struct epoll_item *item)
 	waitq_wake(&set->waiters, 1);
 }
 
-static bool any_ready(const struct epoll_set *set)
+/* Without ready_lock it may be out of date. */
+static __racy bool any_ready(const struct epoll_set *set)
 {
-	return !list_empty(&set->ready);
+	return set->ready.next != &set->ready;
 }
 
 /* Returns the wanted events that the file of @item has now. set->lock held. */

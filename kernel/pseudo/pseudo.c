@@ -233,7 +233,7 @@ struct dentry *pseudo_root(const struct fs_type *type)
 			made[i].sb = superblock_create(type);
 		if (!made[i].sb)
 			return NULL;
-		made[i].sb->root->inode->mode = S_IFDIR | made[i].mode;
+		WRITE_ONCE(made[i].sb->root->inode->mode, S_IFDIR | made[i].mode);
 		return made[i].sb->root;
 	}
 	return NULL;

@@ -223,10 +223,10 @@ void signal_deliver(struct user_regs *regs)
 {
 	struct thread *t = current;
 	struct delivery d;
-	bool restart = t->flags & THREAD_RESTART;
+	bool restart = READ_ONCE(t->flags) & THREAD_RESTART;
 
 	debug_assert(may_sleep() && !(t->flags & THREAD_KERNEL));
-	if (unlikely(t->flags & THREAD_LIMITS))
+	if (unlikely(READ_ONCE(t->flags) & THREAD_LIMITS))
 		limits_check();
 	bool handled = get_signal(&d);
 

@@ -88,8 +88,13 @@ static inline __racy bool is_mine(const struct mutex *m)
 static void give(struct mutex *m, struct thread *t)
 {
 	debug_assert(spin_is_held(&m->queue.lock) && !(m->locked & LOCKED));
-	m->locked = LOCKED | (list_empty(&m->queue.waiters) ? 0 : WAITED);
+	WRITE_ONCE(m->locked, LOCKED | (list_empty(&m->queue.waiters) ? 0 : WAITED));
 	m->holder = t;
+}
+
+static inline __racy bool is_locked(const struct mutex *m)
+{
+	return m->locked & LOCKED;
 }
 
 /* Sleep until the mutex is handed over, or is free. The queue's lock is held. */
@@ -106,7 +111,7 @@ static unsigned long wait_for(struct mutex *m, unsigned long flags)
 		flags = spin_lock_irqsave(&m->queue.lock);
 		if (is_mine(m))
 			return flags;
-		if (!(m->locked & LOCKED)) {
+		if (!is_locked(m)) {
 			list_del(&me.w.link);
 			give(m, current);
 			return flags;
@@ -146,7 +151,7 @@ static __noinline void unlock_slow(struct mutex *m)
 	struct mutex_waiter *first = list_first(&m->queue.waiters, struct mutex_waiter, w.link);
 
 	debug_assert(!list_empty(&m->queue.waiters));
-	m->locked = WAITED;
+	WRITE_ONCE(m->locked, WAITED);
 	if (first->promised) {
 		list_del(&first->w.link);
 		give(m, first->w.thread);

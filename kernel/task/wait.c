@@ -41,8 +41,7 @@ void waitq_finish(struct waitq *q, struct waiter *w)
 {
 	debug_assert(w->thread == current);
 	sched_unblock(&current->task);
-	/* Both pointers: the waker writes them one after the other. */
-	if (READ_ONCE(w->link.next) == &w->link && READ_ONCE(w->link.prev) == &w->link)
+	if (list_is_released(&w->link))
 		return;
 	unsigned long flags = spin_lock_irqsave(&q->lock);
 	list_del(&w->link);
@@ -90,7 +89,7 @@ static inline bool wake_one(struct waiter *w, struct wakeup *u)
 	 */
 	if (!thread_wake_flags(w->thread, TASK_NORMAL, u->flags))
 		return false;
-	list_del(&w->link);
+	list_release(&w->link);
 	u->woken++;
 	return one_of_nr && ++u->exclusive == u->nr;
 }
@@ -175,7 +174,7 @@ void waitq_pass_on(struct waitq *q)
 	list_for_each_safe(w, next, &q->waiters, link) {
 		if (!w->exclusive || !thread_wake(w->thread, TASK_NORMAL))
 			continue;
-		list_del(&w->link);
+		list_release(&w->link);
 		break;
 	}
 	spin_unlock_irqrestore(&q->lock, flags);

@@ -252,7 +252,7 @@ static void set_ring(struct perf_event *e, struct perf_ring *ring)
 	assert(mutex_is_held(&trace_lock));
 	spin_lock(&ring_lock);
 	old = e->ring;
-	WRITE_ONCE(e->ring, ring);
+	__atomic_store_n(&e->ring, ring, __ATOMIC_RELEASE); /* a writer finds it whole */
 	spin_unlock(&ring_lock);
 	if (old)
 		trace_wait_for_writers();

@@ -68,7 +68,8 @@ struct tty {
 	struct waitq raw_wait;	/* ttyd */
 };
 
-static inline bool tty_local(const struct tty *t, u32 flag)
+/* Without tty->lock it may be out of date. */
+static inline __racy bool tty_local(const struct tty *t, u32 flag)
 {
 	return t->termios.lflag & flag;
 }

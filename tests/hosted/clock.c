@@ -39,7 +39,14 @@ void hosted_irqs_on(void)
 
 	while (!hosted_cpu->irq_depth && *due && *due <= hosted_clock_ns)
 		interrupt();
+	fiber_give(hosted_cpu);
 	hosted_cpu->arch->irqs_off = false;
+}
+
+void hosted_irqs_off(void)
+{
+	fiber_take(hosted_cpu);
+	hosted_cpu->arch->irqs_off = true;
 }
 
 void clock_advance(u64 ns)

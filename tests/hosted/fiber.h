@@ -4,9 +4,21 @@
 
 #define NR_FIBERS 4
 
+/* Before processes are forked that have fibers. */
+void fiber_prepare(void);
 /* Fiber @nr is to run @fn(@nr) from its beginning. @fn must not return. */
 void fiber_begin(unsigned nr, void (*fn)(unsigned));
 /* From the main stack: runs fiber @nr until it calls fiber_leave(). */
 void fiber_enter(unsigned nr);
 /* From the fiber @nr, which fiber_enter() will let go on. */
 void fiber_leave(unsigned nr);
+
+/* --- for ThreadSanitizer alone, which takes fibers for threads (tsan/fiber.c) ---------------- */
+
+/* The running fiber will not be entered again before it is begun anew. */
+void fiber_ends(void);
+/* On the main stack: all fibers have ended, so that it sees what they did. */
+void fiber_join(void);
+/* The running fiber gives @lock back, and what it did so far is seen by the next that takes it. */
+void fiber_give(void *lock);
+void fiber_take(void *lock);

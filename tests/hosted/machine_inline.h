@@ -60,11 +60,12 @@ static inline bool arch_irq_enabled(void)
 	return !hosted_cpu->arch->irqs_off;
 }
 
+void hosted_irqs_off(void);
 static inline unsigned long arch_irq_save(void)
 {
 	bool were_off = hosted_cpu->arch->irqs_off;
 
-	hosted_cpu->arch->irqs_off = true;
+	hosted_irqs_off();
 	return were_off;
 }
 

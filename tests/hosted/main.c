@@ -189,6 +189,7 @@ static bool try(struct program *p)
 static struct {
 	struct program program;
 	char fault[200];
+	u64 nr_runs; /* of the last child */
 } * shared;
 
 #define FAILED 3 /* as exit status of a child: the program in @shared did; others: a sanitizer */
@@ -202,6 +203,7 @@ static bool in_child(bool (*way)(struct program *))
 		bool good = way(&shared->program);
 
 		memcpy(shared->fault, history.world.fault, sizeof(shared->fault));
+		shared->nr_runs = nr_runs;
 		fflush(stdout);
 		_exit(good ? 0 : FAILED);
 	}
@@ -246,6 +248,7 @@ static void shrink(struct program *p)
 }
 
 static const struct program *being_run;
+static u64 found_in; /* the number of the run that failed; 0: the last one */
 
 /* Also what a sanitizer calls before it ends the program. */
 static void print_replay(void)
@@ -254,7 +257,7 @@ static void print_replay(void)
 		return;
 	printf("  build/unit/hosted --object %s --replay \"", being_run->object->name);
 	program_print(being_run);
-	printf("\"\n");
+	printf("\"\n  found in run %lu\n", found_in ? found_in : nr_runs);
 	fflush(stdout);
 }
 
@@ -263,6 +266,7 @@ static void shrink_and_tell(void)
 	static struct program p;
 
 	p = shared->program;
+	found_in = shared->nr_runs;
 	shrink(&p);
 	printf("%s: %s\n", p.object->name, shared->fault);
 	being_run = &p;
@@ -401,9 +405,7 @@ int main(int argc, char **argv)
 	__sanitizer_set_death_callback(print_replay);
 	if (text)
 		return replay(object ? object : objects[0], text);
-	/* The sanitizer says once for all children what it thinks of fibers. */
-	fiber_begin(0, fiber_leave);
-	fiber_enter(0);
+	fiber_prepare();
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);
 	for (size_t i = 0; i < ARRAY_SIZE(objects); i++) {

@@ -139,12 +139,14 @@ bool world_borrow_cpu(unsigned cpu)
 		hosted_relax();
 	t->lent = cpu != running;
 	hosted_cpu = threads[running].on = &t->cpu;
+	fiber_take(&t->cpu);
 	return true;
 }
 
 void world_return_cpu(unsigned cpu)
 {
 	threads[cpu].lent = false;
+	fiber_give(&threads[cpu].cpu);
 	hosted_cpu = threads[running].on = &threads[running].cpu;
 }
 
@@ -166,8 +168,10 @@ void __sanitizer_cov_trace_pc(void)
 
 static void run_body(unsigned nr)
 {
+	fiber_take(&world->body);
 	world->body(nr);
 	threads[nr].ended = true;
+	fiber_ends();
 	for (;;)
 		leave();
 }
@@ -181,6 +185,7 @@ void world_thread_ends(int code)
 {
 	world->ends(code);
 	threads[running].ended = true;
+	fiber_ends();
 	for (;;)
 		leave();
 }
@@ -304,6 +309,7 @@ void world_end(void)
 
 void world_run(struct world *w)
 {
+	fiber_give(&w->body);
 	while (!w->fault[0] && !all_ended()) {
 		int next = choose();
 
@@ -320,6 +326,7 @@ void world_run(struct world *w)
 		fiber_enter(running);
 		hosted_cpu = &outside.cpu;
 	}
+	fiber_join();
 }
 
 /* --- locks ------------------------------------------------------------------------------ */
@@ -341,6 +348,7 @@ void spin_lock(struct spinlock *lock)
 		leave();
 	}
 	threads[running].waits_for = NULL;
+	fiber_take(lock);
 	lock->locked = 1;
 	lock->holder = this_cpu();
 	preempt_disable();
@@ -350,6 +358,7 @@ void spin_unlock(struct spinlock *lock)
 {
 	if (lock->holder != this_cpu())
 		panic("%s is given back by a CPU that does not have it", lock->name);
+	fiber_give(lock);
 	lock->holder = NULL;
 	lock->locked = 0;
 	preempt_enable_no_resched();
@@ -406,13 +415,17 @@ void schedule(void)
 	while (t->thread.task.state != TASK_RUNNING)
 		leave();
 	t->sleeps = false;
+	fiber_take(&t->sleeps);
 }
 
 bool thread_wake_flags(struct thread *t, u32 state_mask, unsigned flags)
 {
+	struct hosted_thread *sleeper = container_of(t, struct hosted_thread, thread);
+
 	(void)flags;
 	if (!(t->task.state & state_mask))
 		return false;
+	fiber_give(&sleeper->sleeps);
 	t->task.state = TASK_RUNNING;
 	world_point();
 	return true;

@@ -46,6 +46,16 @@ def test_object_of_the_kernel(name):
     hosted("--object", name, "--programs", programs)
 
 
+@pytest.mark.nightly("an access that no lock orders, and no atomic operation")
+@pytest.mark.parametrize("name", kernel_tests.objects(pathlib.Path(ROOT)))
+def test_object_of_the_kernel_has_no_race(name):
+    subprocess.run(["make", "-s", f"B={BUILD}", f"{BUILD}/tsan/hosted"], cwd=ROOT, check=True,
+                   stdout=subprocess.DEVNULL, env={**os.environ, "MAKEFLAGS": ""})
+    done = subprocess.run([f"{BUILD}/tsan/hosted", "--object", name, "--programs", "60", "--sequences", "0"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"build/tsan/hosted --object {name}\n{done.stderr[-4000:]}{done.stdout[-4000:]}"
+
+
 @pytest.mark.nightly("a fault that needs two switches at one place each")
 @pytest.mark.parametrize("name", kernel_tests.objects(pathlib.Path(ROOT)))
 def test_object_of_the_kernel_under_every_schedule(name):

@@ -35,6 +35,11 @@ void hosted_irqs_on(void)
 	hosted_cpu->arch->irqs_off = false;
 }
 
+void hosted_irqs_off(void)
+{
+	hosted_cpu->arch->irqs_off = true;
+}
+
 void panic(const char *fmt, ...)
 {
 	va_list args;

@@ -9,6 +9,7 @@ Each row of tests/mutants/*.toml is one wrong change of the source (fairground/b
     run = unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD [kernel]
           | judge JUDGE SIMULATION | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
           | debug COMMAND                (in a kernel of DEBUG=1, on one CPU)
+          | hosted OBJECT | tsan OBJECT
           | pytest FILE [OPTIONS]        (for bugs of the tools, and of what only tests of tests/e2e notice)
 
 The source is copied to BUILD/mutants/base, the first time together with its objects, and built there. Without a bug it
@@ -16,7 +17,11 @@ must pass everything that the mutants run. Each mutant then gets a copy of that 
 the rest. A mutant is `ok` if its run fails for the reason named. A mutant fails if it survives, if the text that it
 changes is not there once, or if its tree does not compile; its copy then stays in BUILD/mutants for a look.
 
-Usage: mutants.py [--list] [--explore OPS] [--sample N] [--seed S] [NAME...]    environment: B (build directory), MAKE
+Rows of tests/mutants/replanted/faults.toml name bugs that were once in the tree. Such a one of `run = hosted` must be
+noticed within so many runs; what is found out is printed behind it.
+
+Usage: mutants.py [--list] [--replanted] [--explore OPS] [--sample N] [--seed S] [NAME...]
+       environment: B (build directory), MAKE
 """
 
 import argparse
@@ -39,6 +44,7 @@ from fairground.base.edit import Edit, EditError, Row, plant, read_rows
 from fairground.machine.machine import run_batch
 from fairground.machine.qemu import QemuError
 from fairground.base.settings import UsageError, make_settings
+from fairground.base.tomlfile import TomlFile
 
 ROWS = pathlib.Path("tests/mutants")
 KEYS = {"breaks": str, "noticed-by": str, "run": str}
@@ -85,6 +91,44 @@ def read_mutants() -> dict[str, Mutant]:
     except UsageError as error:
         raise Problem(str(error)) from error
     return dict(sorted(found.items()))
+
+
+# --- faults that were once there -------------------------------------------------------
+
+REPLANTED = ROWS / "replanted/faults.toml"
+FAULT_KEYS = {"was": str, "kind": str, "within": int}
+IN_RUN = re.compile(r"^  found in run (\d+)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A row of REPLANTED: what happened, its kind, and in how many runs the objects find it (0: others do)."""
+
+    was: str
+    kind: str
+    within: int = 0
+
+
+@functools.cache
+def read_faults() -> dict[str, Fault]:
+    """{name of a mutant: the fault that it plants again}, in the order of the file. Raises UsageError."""
+    file = TomlFile(REPLANTED)
+    for name, table in file.data.items():
+        file.check_keys((name,), table, FAULT_KEYS, ("was", "kind"))
+    return {name: Fault(**table) for name, table in file.data.items()}
+
+
+def runs_until_found(text: str) -> int:
+    """How many runs of the objects it took, by their output @text; 0: they did not run."""
+    found = IN_RUN.findall(text)
+    return int(found[0]) if found else 0
+
+
+def found_late(mutant: Mutant, text: str) -> str | None:
+    """None, or that the objects needed more runs than they should."""
+    fault, runs = read_faults().get(mutant.name), runs_until_found(text)
+    print(f"# {mutant.name}: found in run {runs}" if runs else "", end="\n" if runs else "", flush=True)
+    return f"found in run {runs}, not within {fault.within}" if fault and fault.within and runs > fault.within else None
 
 
 # --- what a row names -----------------------------------------------------------------
@@ -134,7 +178,7 @@ def misnamed(mutant: Mutant) -> list[str]:
         return strangers(named, texts("tests/model"))
     if layer in ("prop", "replay"):
         return strangers(named, texts(*EXPLORERS))
-    if layer == "hosted":
+    if layer in ("hosted", "tsan"):
         place(f"tests/hosted/{words[0]}.c")
         return strangers(named, texts("tests/hosted", mutant.edits[0].file))
     if layer == "debug":
@@ -253,6 +297,8 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
         return run_hosted(tree, f"build/unit/test_{words[0]}")
     if layer == "hosted":
         return run_hosted(tree, "build/unit/hosted", "--object", words[0], "--programs", "4000", *words[1:])
+    if layer == "tsan":
+        return run_hosted(tree, "build/tsan/hosted", "--object", words[0], "--programs", "100", *words[1:])
     if layer == "prop":
         return run_hosted(tree, "build/schedsim", "--ops", PROP_OPS, "--no-shrink", *words)
     if layer == "replay":
@@ -303,7 +349,7 @@ def try_mutant(mutant: Mutant, base: pathlib.Path) -> str | None:
     if not names_reason(mutant, text):
         return f"failed, but not by {' '.join(mutant.noticed_by)}: see {tree}/output.log"
     shutil.rmtree(tree)
-    return None
+    return found_late(mutant, text)
 
 
 # --- exploration ----------------------------------------------------------------------
@@ -385,6 +431,8 @@ def choose(mutants: Sequence[Mutant], options: argparse.Namespace) -> list[Mutan
     if unknown:
         raise Problem(f"no mutant is called {' '.join(sorted(unknown))}")
     chosen = [mutant for mutant in mutants if not options.names or mutant.name in options.names]
+    if options.replanted:
+        chosen = [mutant for mutant in chosen if mutant.name in read_faults()]
     if options.sample:
         chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
     return chosen
@@ -393,6 +441,7 @@ def choose(mutants: Sequence[Mutant], options: argparse.Namespace) -> list[Mutan
 def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Plant bugs and require that the tests notice them.")
     parser.add_argument("--list", action="store_true", help="print the mutants and do nothing")
+    parser.add_argument("--replanted", action="store_true", help="only bugs that were once in the tree")
     parser.add_argument("--sample", type=int, metavar="N", help="try only N of them")
     parser.add_argument("--seed", type=int, default=1, metavar="S", help="which N (default: 1)")
     parser.add_argument("--explore", type=int, metavar="OPS", help="which of them do OPS random operations find?")
