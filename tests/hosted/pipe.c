@@ -195,7 +195,12 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return queue_write(q, id, call->n, call->how, call->op == OP_WRITE, a);
 }
 
-/* Two threads read, a third writes for both, and a fourth looks whether it could read. */
-static const char *const known[] = { "read:1 / read:1 / write:2 / wait_in:0", NULL };
+static const char *const known[] = {
+	/* Full, with its first and its last bytes in one page, and then larger. */
+	"try_write:8192 read:100 try_write:100 resize:16384 read:12288",
+	/* Two threads read, a third writes for both, and a fourth looks whether it could read. */
+	"read:1 / read:1 / write:2 / wait_in:0",
+	NULL,
+};
 
 DEFINE_OBJECT(pipe, .known = known);
