@@ -20,6 +20,7 @@
 /*
  * May the running code sleep? Preemption is on, no spin lock is held, this is no interrupt. Not by
  * this_cpu(): the thread may move to another CPU between finding its words and reading them.
+ * Interrupts are on, too, which debug kernels check.
  */
 #define may_sleep() (arch_preemptible() && !arch_in_irq())
 
@@ -27,5 +28,6 @@
 #define might_sleep()                                                                              \
 	do {                                                                                       \
 		assert(may_sleep());                                                               \
+		debug_assert(arch_irq_enabled() || !kernel_has_threads);                           \
 		might_resched();                                                                   \
 	} while (0)

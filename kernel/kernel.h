@@ -43,6 +43,8 @@ void backtrace_interrupted(void);	       /* of kernel code, in an interrupt from
 void backtrace_all_cpus(void);		       /* by NMI: each says itself what it does */
 void dump_runqueues(void);		       /* of every CPU, to the console; in a panic */
 void show_runqueues(void);		       /* the same of a machine that goes on; may sleep */
+/* False while the first CPU builds all up, with interrupts off. */
+extern bool kernel_has_threads;
 /* Number + 1 of the CPU that panics, or 0. The panicking CPU is alone and waits for no lock. */
 extern u32 panic_cpu;
 

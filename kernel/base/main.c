@@ -120,12 +120,15 @@ static __noreturn void run_selftests(const char *pattern)
 	end_run(failed != 0, failed ? EXIT_FAILURE : EXIT_OK);
 }
 
+bool kernel_has_threads;
+
 static void late_main(void *unused)
 {
 	const char *pattern = cmdline_get("selftest");
 	int err;
 
 	(void)unused;
+	kernel_has_threads = true;
 	for (unsigned i = 0; i < ARRAY_SIZE(late); i++)
 		late[i]();
 	console_be_quiet(false);

@@ -8,7 +8,7 @@
 #include "kernel/task/proc.h"
 
 struct spinlock proc_tree_lock = SPINLOCK_INIT("proc_tree");
-
+bool kernel_has_threads = true;
 
 /* The terminal has somebody who types. */
 const char *cmdline_get(const char *name)
