@@ -80,8 +80,10 @@ static void free_program(void)
 {
 	debug_assert(mutex_is_held(&state.lock));
 	scx_timers_close();
+	mutex_lock(&cgroup_mutex);
 	scx_maps_close();
 	scx_groups_free();
+	mutex_unlock(&cgroup_mutex);
 	vmap_free(state.memory);
 	vmap_free(scx.task);
 	scx_object = NULL;
@@ -129,10 +131,10 @@ static void unload_locked(void)
 	scx_wait_for_calls();
 	mutex_lock(&cgroup_mutex);
 	with_irqs_off(end = sched_ext_unload(machine));
+	mutex_unlock(&cgroup_mutex);
 	say_end(end);
 	state.loaded = false;
 	free_program();
-	mutex_unlock(&cgroup_mutex);
 	scx_show_root(false);
 	state.unloading = false;
 }
@@ -235,7 +237,7 @@ static const char *prepare(void)
 
 	state.memory = vmap_alloc(sched_ext_size(arch_nr_cpus, NR_DSQS));
 	scx.task = vmap_alloc(PID_MAX * sizeof(*scx.task));
-	if (!state.memory || !scx.task)
+	if (!state.memory || !scx.task || !scx_groups_prepare())
 		return "needs more memory than there is";
 	scx.nr_tasks = PID_MAX;
 	scx.idle = (struct task_struct){ .comm = "swapper", .flags = PF_IDLE };

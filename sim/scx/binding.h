@@ -67,6 +67,9 @@ void scx_forget_group(const struct cgroup *cgrp);
  * calls scx_groups_free() when the program is never called again.
  */
 #define SCX_GROUPS_MAX 16384u
+/* Before loading: false if there is no memory. */
+bool scx_groups_prepare(void);
+/* In the operations init and exit. */
 s32 scx_groups_open(struct ext_call *c);
 void scx_groups_close(struct ext_call *c);
 void scx_groups_free(void);

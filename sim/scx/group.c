@@ -136,15 +136,18 @@ static void end(struct ext_call *c, struct seen_group *g)
 		scx_call(c, "cgroup_exit", (void *)OPS->cgroup_exit, (u64)&g->cgroup, 0, 0);
 }
 
+bool scx_groups_prepare(void)
+{
+	seen = scx_alloc_large((HIDDEN + 1) * sizeof(struct seen_group *));
+	nr_begun = nr_numbers = 0;
+	return seen;
+}
+
 s32 scx_groups_open(struct ext_call *c)
 {
 	struct task_group *tg = NULL;
-	s32 err = -ENOMEM;
+	s32 err = begin(c, NULL);
 
-	seen = scx_alloc_large((HIDDEN + 1) * sizeof(struct seen_group *));
-	nr_begun = nr_numbers = 0;
-	if (seen)
-		err = begin(c, NULL);
 	while (!err && (tg = task_group_next(ext_machine(c), tg)))
 		err = task_group_number(tg) == HIDDEN ? 0 : begin(c, tg);
 	if (!err)
@@ -158,7 +161,7 @@ void scx_groups_close(struct ext_call *c)
 {
 	u32 depth = 0;
 
-	for (u32 i = 0; seen && i < nr_numbers; i++)
+	for (u32 i = 0; i < nr_numbers; i++)
 		depth = seen[i] ? max(depth, seen[i]->cgroup.level + 1) : depth;
 	while (depth--)
 		for (u32 i = 0; i < nr_numbers; i++)
@@ -168,10 +171,11 @@ void scx_groups_close(struct ext_call *c)
 
 void scx_groups_free(void)
 {
-	for (u32 i = 0; seen && i < nr_numbers; i++)
+	for (u32 i = 0; i < nr_numbers; i++)
 		scx_free(seen[i]);
 	scx_free_large(seen);
 	seen = NULL;
+	nr_numbers = 0;
 }
 
 /* --- one group ------------------------------------------------------------ */

@@ -262,6 +262,8 @@ static void prepare(struct sim *sim)
 	if (lacking)
 		usage_error("%s: the map %s is of a type that is not there yet", OPS->name,
 			    lacking);
+	if (!scx_groups_prepare())
+		out_of_memory();
 	ops = scx_operations();
 }
 

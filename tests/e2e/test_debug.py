@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S, settings
+from tests.e2e.test_scx import HEARS, heard, hears_and_refuses
 from fairground.machine.machine import run_batch
 
 FUZZ = "fuzz -s {seed} -n {number} && cat /proc/schedstat /proc/[0-9]*/stat > /dev/null && hog -n 8 -w 20ms"
@@ -52,6 +53,14 @@ def boot_build(build, command, **how):
     how = settings(command, **how)
     how.build = build
     return run_batch(how)
+
+
+@pytest.mark.nightly("a rule of the kernel that a scheduler for sched_ext breaks as it comes, works and goes")
+def test_a_program_for_sched_ext(debug_build, tmp_path):
+    outcome = boot_build(debug_build, HEARS + "; echo cfs > /sys/kernel/debug/sched/fair_class; sleep 0.1", cpus=2,
+                         icount=True, files=heard(tmp_path))
+    hears_and_refuses(outcome.console)
+    assert outcome.status == 0, outcome.console
 
 
 @pytest.mark.nightly("an invariant that breaks in the kernel alone")

@@ -211,17 +211,27 @@ def test_groups_share_by_their_weights(guest):
     assert "disabled (unregistered" in text and text.rstrip().splitlines()[-2] == "disabled"
 
 
-def test_a_program_hears_of_groups_and_may_refuse(guest, tmp_path):
-    """Of the threads of a process the second is refused: none moves, and the first one's move is cancelled."""
-    (tmp_path / "told.bpf.c").write_text(TOLD, encoding="utf-8")
-    text = guest(GROUPS + use("scx:/root/told.o") + """mkdir r; echo 777 > r/cpu.weight; echo 777 > r/cpu.weight
-        echo 0 > a/cgroup.procs; schbench -m 1 -t 2 -r 3 > /dev/null 2>&1 & sleep 0.2
-        echo $! > r/cgroup.procs || echo refused; cat /proc/$!/cgroup
-        mkdir d; rmdir d; mkdir e f g; ls -1d e f g; rmdir b; echo 999 > e/cpu.weight; rmdir e; sleep 0.1""",
-                 cpus=2, icount=True, files=files_of(path_of(tmp_path / "told.bpf.c")))
+HEARS = f"""{GROUPS}{use("scx:/root/told.o")}mkdir r; echo 777 > r/cpu.weight; echo 777 > r/cpu.weight
+echo 0 > a/cgroup.procs; schbench -m 1 -t 2 -r 3 > /dev/null 2>&1 & sleep 0.2
+echo $! > r/cgroup.procs || echo refused; cat /proc/$!/cgroup
+mkdir d; rmdir d; mkdir e f g; ls -1d e f g; rmdir b; echo 999 > e/cpu.weight; rmdir e; sleep 0.1"""
+
+
+def heard(directory):
+    """The program TOLD in the guest."""
+    (directory / "told.bpf.c").write_text(TOLD, encoding="utf-8")
+    return files_of(path_of(directory / "told.bpf.c"))
+
+
+def hears_and_refuses(text):
+    """Of the threads of a process the second was refused: none moved, and the first one's move was cancelled."""
     assert "write error: Operation not permitted\nrefused\n0::/a\n" in text
     assert "'g': No space left on device" in text and "\ne\nf\n" in text
     assert "sched_ext: told: init 7 exit 3 prep 2 move 1 cancel 1 weight 2\n" in text
+
+
+def test_a_program_hears_of_groups_and_may_refuse(guest, tmp_path):
+    hears_and_refuses(guest(HEARS, cpus=2, icount=True, files=heard(tmp_path)))
 
 
 @pytest.mark.parametrize("mistakes", [
