@@ -203,6 +203,16 @@ def test_schbench(shell):
     assert not shell.exact or 2 * 1000 / 9.7 < int(runs[1][1]) < 2 * 1000 / 6.2
 
 
+def test_schbench_keeps_to_a_rate(shell):
+    """Two of the three workers get requests of 3 ms together, 50 times a second: there is a CPU for each."""
+    text = ok(shell, "schbench -m 1 -t 3 -c 3000 -R 100 -r 2 -w 1 -i -1", cpus=2)
+    rate, p95, p99, *parts = map(float, re.search(
+        r"\trps: ([\d.]+) p95 \(usec\) (\d+) p99 \(usec\) (\d+) p95/cputime ([\d.]+)% p99/cputime ([\d.]+)%",
+        text).groups())
+    assert parts == [pytest.approx(p95 / 30, abs=0.01), pytest.approx(p99 / 30, abs=0.01)]
+    assert not shell.exact or rate == pytest.approx(100, rel=0.05) and p95 < 300
+
+
 def test_schbench2(shell):
     text = ok(shell, "schbench2 -m 1 -t 2 -F 16 -n 5 -r 2 -w 1 -i 1", cpus=2)
     assert len(re.findall(r"^(?:Wakeup|Request) Latencies percentiles \(usec\) runtime \d", text, re.M)) == 4

@@ -8,8 +8,13 @@
  * A worker thinks (spins, by the wall clock), asks its messenger for work and sleeps. Once a worker
  * has asked, the messenger thinks equally long, sleeps a little, and then wakes all workers that
  * have asked meanwhile. So workers wake in bunches, which is what makes the latency's tail.
+ *
+ * With a rate of requests (-R) the messenger asks nobody: it hands out requests in time, two to
+ * every three workers at once, and the latency is the time from that to the end of the work, less
+ * the time to think. A worker that is late finds its next request waiting.
  */
 #define _GNU_SOURCE
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +28,7 @@
 #include "lib/threads.h"
 
 static int nr_messengers = 2, nr_workers = 16, runtime_s = 30, warmup_s = 5, interval_s = 10;
-static int zero_s, sleep_us = 30000, think_us = 30000;
+static int zero_s, sleep_us = 30000, think_us = 30000, rate;
 
 static const struct arg args[] = {
 	{ 'm', "message-threads", ARG_INT, &nr_messengers, "messengers (default 2)", 1, 1024 },
@@ -40,6 +45,9 @@ static const struct arg args[] = {
 	  "a messenger's sleep, us, to which up to a quarter is added (default 30000)", 0,
 	  100000000 },
 	{ 'c', "cputime", ARG_INT, &think_us, "time to think, us (default 30000)", 0, 100000000 },
+	{ 'R', "rps", ARG_INT, &rate,
+	  "requests a second for each messenger's workers (default: as fast as they come)", 1,
+	  1000000 },
 	{ 0 },
 };
 
@@ -50,12 +58,19 @@ static const struct program program = {
 	args,
 };
 
+#define MOST_REQUESTS 8 /* that wait for one worker; what comes beyond them is not handed out */
+
 struct worker {
 	struct worker_slot slot; /* first: the messenger sees only this */
 	struct messenger *messenger;
 	pthread_t thread;
 	unsigned epoch; /* of the samples */
 	struct hist latency_us;
+
+	/* With a rate: the times at which requests were handed out. Its messenger writes them. */
+	sem_t requests;
+	unsigned handed_out;
+	uint64_t issued_ns[MOST_REQUESTS];
 };
 
 struct messenger {
@@ -77,6 +92,15 @@ static void think(void)
 		spin();
 }
 
+static void add_sample(struct worker *w, uint64_t latency_ns)
+{
+	if (w->epoch != epoch) {
+		w->epoch = epoch;
+		hist_clear(&w->latency_us);
+	}
+	hist_add(&w->latency_us, latency_ns / NS_PER_US);
+}
+
 static void *worker_thread(void *arg)
 {
 	struct worker *w = arg;
@@ -86,12 +110,25 @@ static void *worker_thread(void *arg)
 
 		if (stopping)
 			return NULL;
-		if (w->epoch != epoch) {
-			w->epoch = epoch;
-			hist_clear(&w->latency_us);
-		}
-		hist_add(&w->latency_us, latency_ns / NS_PER_US);
+		add_sample(w, latency_ns);
 		think();
+	}
+}
+
+static void *worker_at_rate(void *arg)
+{
+	struct worker *w = arg;
+
+	for (unsigned nr = 0;; nr++) {
+		uint64_t end_ns;
+
+		while (sem_wait(&w->requests))
+			;
+		if (stopping)
+			return NULL;
+		end_ns = w->issued_ns[nr % MOST_REQUESTS] + think_us * NS_PER_US;
+		think();
+		add_sample(w, now_ns() - end_ns);
 	}
 }
 
@@ -119,6 +156,43 @@ static void *messenger_thread(void *arg)
 	return NULL;
 }
 
+/* Hands a request to each worker in turn, two to every three workers at a time. */
+static void *messenger_at_rate(void *arg)
+{
+	struct messenger *m = arg;
+	int batch = nr_workers * 2 / 3 ? nr_workers * 2 / 3 : 1;
+	uint64_t next_ns = now_ns();
+	unsigned nr = 0;
+
+	while (!stopping) {
+		for (int i = 0; i < batch; i++, nr++) {
+			struct worker *w = &m->workers[nr % nr_workers];
+			int waiting;
+
+			sem_getvalue(&w->requests, &waiting);
+			if (waiting == MOST_REQUESTS - 1) /* and one may be about to begin */
+				continue;
+			w->issued_ns[w->handed_out++ % MOST_REQUESTS] = now_ns();
+			sem_post(&w->requests);
+		}
+		next_ns += NS_PER_S / ((rate + batch - 1) / batch);
+		sleep_until_ns(next_ns);
+	}
+	return NULL;
+}
+
+/* Requests a second since samples count, and the tail, also as a part of the time to think. */
+static void report_rate(const struct hist *all, int seconds)
+{
+	uint64_t p95 = hist_percentile(all, 95), p99 = hist_percentile(all, 99);
+	int counted = seconds > warmup_s ? seconds - warmup_s : seconds;
+
+	printf("\trps: %.2f p95 (usec) %llu p99 (usec) %llu p95/cputime %.2f%% p99/cputime "
+	       "%.2f%%\n",
+	       (double)all->nr / counted, (unsigned long long)p95, (unsigned long long)p99,
+	       think_us ? 100.0 * p95 / think_us : 0, think_us ? 100.0 * p99 / think_us : 0);
+}
+
 /* Workers add samples meanwhile: one may be seen in one figure and not yet in another. */
 static void report(int seconds)
 {
@@ -141,6 +215,8 @@ static void report(int seconds)
 		below = upto;
 	}
 	printf("\tmin=%llu, max=%llu\n", (unsigned long long)all.min, (unsigned long long)all.max);
+	if (rate)
+		report_rate(&all, seconds);
 	fflush(stdout);
 }
 
@@ -168,11 +244,14 @@ static void start_threads(void)
 		 */
 		m->seed = (unsigned)getpid() + i;
 		m->workers = workers + i * nr_workers;
-		start_thread(&m->thread, NULL, messenger_thread, m);
 		for (j = 0; j < nr_workers; j++) {
-			m->workers[j].messenger = m;
-			start_thread(&m->workers[j].thread, NULL, worker_thread, &m->workers[j]);
+			struct worker *w = &m->workers[j];
+
+			w->messenger = m;
+			sem_init(&w->requests, 0, 0);
+			start_thread(&w->thread, NULL, rate ? worker_at_rate : worker_thread, w);
 		}
+		start_thread(&m->thread, NULL, rate ? messenger_at_rate : messenger_thread, m);
 	}
 }
 
@@ -190,6 +269,7 @@ static void stop_threads(void)
 		for (j = 0; j < nr_workers; j++)
 			while (pthread_tryjoin_np(m->workers[j].thread, NULL)) {
 				wake_all(m);
+				sem_post(&m->workers[j].requests);
 				sleep_ns(NS_PER_MS);
 			}
 	}
