@@ -311,28 +311,44 @@ static void requests(struct workload *w, struct params *p)
 	end(w, worker);
 }
 
-/* Like schbench: a worker thinks, reports to its message thread, and sleeps until that wakes it. */
+/*
+ * Like schbench: a worker thinks, reports to its message thread, and sleeps until that wakes it. A
+ * message thread wakes each worker as soon as it has reported. One with a `sleep` works and sleeps
+ * once a worker has reported, and then wakes all workers that have reported meanwhile.
+ */
 static void messages(struct workload *w, struct params *p)
 {
 	u32 threads = param_number(p, "n", 1, 10000, 2);
 	u32 workers = param_number(p, "workers", 1, SIM_MAX_TASKS, 16);
 	struct step think = param_time(p, STEP_RUN, "run", 30 * NS_PER_MS);
 	struct step serve = param_time(p, STEP_RUN, "work", 20 * NS_PER_US);
+	struct step sleep = param_time(p, STEP_SLEEP, "sleep", 0);
+	bool sleeps = sleep.b;
 
 	for (u32 i = 0; i < threads; i++) {
 		u32 message = new_program(w, p, "message", 1, SCHED_NORMAL);
 		u32 worker = new_program(w, p, "worker", workers, SCHED_NORMAL);
 		u32 posted = workload_object(w, "posted"), go = workload_object(w, "go");
+		u32 held = sleeps ? NO_OBJECT : 0;
+		enum step_kind wait = sleeps ? STEP_WAIT : STEP_TAKE;
 
 		forever(w, message);
-		workload_step(w, message, (struct step){ .kind = STEP_TAKE, .object = posted });
+		workload_step(w, message,
+			      (struct step){ .kind = wait, .object = posted, .other = held });
 		workload_step(w, message, serve);
-		workload_step(w, message, (struct step){ .kind = STEP_POST, .object = go });
+		if (sleeps)
+			workload_step(w, message, sleep);
+		workload_step(
+			w, message,
+			(struct step){ .kind = sleeps ? STEP_BROADCAST : STEP_POST, .object = go });
 		end(w, message);
 		forever(w, worker);
 		workload_step(w, worker, think);
-		workload_step(w, worker, (struct step){ .kind = STEP_POST, .object = posted });
-		workload_step(w, worker, (struct step){ .kind = STEP_TAKE, .object = go });
+		workload_step(w, worker,
+			      (struct step){ .kind = sleeps ? STEP_SIGNAL : STEP_POST,
+					     .object = posted });
+		workload_step(w, worker,
+			      (struct step){ .kind = wait, .object = go, .other = held });
 		end(w, worker);
 	}
 }
@@ -518,7 +534,8 @@ static const struct {
 	{ "jobs", jobs, "n=5 parts=1 run=20ms io=0 work=50us: n jobs at a time, as make -j" },
 	{ "requests", requests, "workers=4 every=500us run=1ms: requests arrive, workers serve" },
 	{ "messages", messages,
-	  "n=2 workers=16 run=30ms work=20us: workers woken by message threads (schbench)" },
+	  "n=2 workers=16 run=30ms work=20us sleep=0: workers woken by message threads "
+	  "(schbench)" },
 	{ "pingpong", pingpong, "n=1 run=5us: pairs that wake each other in turn" },
 	{ "pipes", pipes,
 	  "groups=1 pairs=4 capacity=16 write=2us read=2us: senders, receivers (hackbench)" },

@@ -9,7 +9,8 @@ from tests.sim.conftest import MS, SEC, policies
 @pytest.mark.parametrize("sched", policies())
 @pytest.mark.parametrize("workload", ["hogs", "bursts:n=3", "yielders:n=3", "periodic:n=2", "forks:n=2", "requests",
                                       "messages:workers=4,run=2ms", "pipes:pairs=2", "jobs:run=2ms,parts=3,io=1ms",
-                                      "pingpong:n=3", "hotplug:cpu=1,times=3,after=9ms,off=9ms"])
+                                      "messages:workers=4,run=2ms,sleep=1ms-2ms", "pingpong:n=3",
+                                      "hotplug:cpu=1,times=3,after=9ms,off=9ms"])
 def test_runs_with_every_invariant_checked(sim, sched, workload):
     run = sim(f"--sched {sched} --check --cpus 3 --time 100ms {workload} hogs:n=2,nice=3")
     assert all(t["tasks"] and t["runs"] for t in run.result()["tasks"])
@@ -72,6 +73,14 @@ def test_requests_queue_for_workers(sim):
     four = sim("--cpus 4 --time 1s requests:workers=4,every=500us,run=1ms")
     assert one.share("worker") == pytest.approx(100, abs=0.1)
     assert four.share("worker") == pytest.approx(200, abs=1)
+
+
+def test_messengers_that_sleep_wake_all_at_once(sim):
+    """Rounds of 10 ms: the workers think for 3, and then the messenger works for 2 and sleeps for 5."""
+    run = sim("--cpus 4 --time 1s messages:n=1,workers=3,run=3ms,work=2ms,sleep=5ms")
+    worker, message = run.row("worker"), run.row("message")
+    assert worker["runs"] == 300 and worker["cpu_ns"] == 900 * MS
+    assert message["cpu_ns"] == 200 * MS and message["wakeups"] == 199  # the last sleep goes on
 
 
 def test_pipes_pass_as_many_messages_as_are_read(sim):
