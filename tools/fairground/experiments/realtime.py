@@ -11,14 +11,20 @@ from ..study.runs import Run
 SHORT_MS = 1  # a task that starts before one of a higher priority has the CPU for a moment
 
 
-def turns(run: Run) -> list[tuple[str, float, float]]:
-    """(task, start, end in ms) of each turn, without those that are too short to be one."""
+Turn = tuple[str, float, float]  # task, start, end in ms
+
+
+def turns(run: Run, cpu: int = 0) -> list[Turn]:
+    """The turns on @cpu, without those that are too short to be one."""
     found, since, last = [], 0, ""
     for event in run.events(["sched_switch"]):
+        if event.cpu != cpu:
+            continue
         values = event_values(event)
         if last and event.time - since > SHORT_MS * 1e6:
             found.append((last, since / 1e6, event.time / 1e6))
-        last = values["next_comm"].rpartition("-")[0] if values["next_pid"] else ""
+        comm = values["next_comm"] if values["next_pid"] else ""
+        last = comm.rpartition("-")[0] or comm  # the simulator's tasks are numbered
         since = event.time
     return found
 

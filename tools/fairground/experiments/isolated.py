@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""x14-isolated: turns of real-time tasks on two isolated CPUs, and the picture."""
+
+from typing import Any
+
+from ..study.claims import KERNEL, Figures, Results
+from ..study.experiment_file import Experiment
+from ..study.runs import Run
+from .realtime import turns
+
+
+def measure(x: Experiment, run: Run) -> Figures:
+    """For each policy's CPU the order of turns, the longest of them, and how long all took."""
+    found: Figures = {}
+    for policy, cpu in x.v.cpu_of.items():
+        gantt = turns(run, cpu)
+        found[policy] = {"order": " ".join(name for name, _, _ in gantt), "done_ms": gantt[-1][2] - gantt[0][1],
+                         "longest_ms": max(stop - start for _, start, stop in gantt), "gantt": gantt}
+    return found
+
+
+def draw(x: Experiment, figure: Any, results: dict[str, Results]) -> None:
+    """A panel for each case and CPU, a line for each task."""
+    panels = figure.subplots(len(x.cases) * len(x.v.cpu_of), 1, sharex=True, squeeze=False)[:, 0]
+    shown = [(case, policy) for case in x.cases for policy in x.v.cpu_of]
+    for axes, (case, policy) in zip(panels, shown):
+        gantt = results[KERNEL]["cfs"][case][policy]["gantt"]
+        start = gantt[0][1]
+        names = sorted({name for name, _, _ in gantt})
+        for y, task in enumerate(names):
+            axes.broken_barh([(at - start, end - at) for name, at, end in gantt if name == task], (y - 0.4, 0.8),
+                             color=f"C{y}")
+        axes.set_yticks(range(len(names)), names, fontsize=7)
+        axes.invert_yaxis()
+        axes.set_title(f"{case}: {policy}, CPU {x.v.cpu_of[policy]}", fontsize=9)
+    panels[-1].set_xlabel("ms")
