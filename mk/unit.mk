@@ -82,7 +82,7 @@ HOSTED_KERNEL := $(addprefix kernel/,\
 	fs/open.c fs/path.c fs/permission.c fs/pipe.c fs/poll.c fs/record.c fs/signalfd.c fs/socket.c fs/timerfd.c \
 	fs/tmpfs.c fs/tree.c \
 	mm/fault.c mm/limit.c mm/map.c mm/oom.c mm/vma.c pseudo/pseudo.c syscall/pipe.c syscall/socket.c \
-	task/account.c task/delivery.c task/futex.c task/mutex.c task/signal.c task/wait.c \
+	task/account.c task/delivery.c task/futex.c task/futex_op.c task/mutex.c task/signal.c task/wait.c \
 	time/itimer.c time/sleep.c time/timer.c \
 	trace/fields.c trace/filter.c trace/instance.c trace/perf.c trace/perf_record.c trace/perf_ring.c trace/ring.c \
 	trace/trace.c tty/ldisc.c tty/tty.c)

@@ -420,108 +420,25 @@ static long futex_requeue(const struct requeue *req, const struct futex_key *fro
 }
 
 /*
- * FUTEX_WAKE_OP's little language, packed into one word: what to do to the second futex, what to
- * compare.
- */
-struct wake_op {
-	unsigned op, cmp;
-	s32 oparg, cmparg;
-};
-
-static s32 sign_extend12(u32 v)
-{
-	return (s32)(v << 20) >> 20;
-}
-
-static struct wake_op decode_wake_op(u32 code)
-{
-	struct wake_op wo = {
-		.op = code >> 28 & 7,
-		.cmp = code >> 24 & 15,
-		.oparg = sign_extend12(code >> 12),
-		.cmparg = sign_extend12(code),
-	};
-	if (code >> 31)
-		wo.oparg = (s32)(1u << (wo.oparg & 31));
-	return wo;
-}
-
-static u32 apply_op(const struct wake_op *wo, u32 v)
-{
-	u32 arg = (u32)wo->oparg;
-
-	switch (wo->op) {
-	case 0:
-		return arg;
-	case 1:
-		return v + arg;
-	case 2:
-		return v | arg;
-	case 3:
-		return v & ~arg;
-	default:
-		return v ^ arg;
-	}
-}
-
-static bool compare_op(const struct wake_op *wo, u32 value)
-{
-	s32 v = (s32)value;
-
-	switch (wo->cmp) {
-	case 0:
-		return v == wo->cmparg;
-	case 1:
-		return v != wo->cmparg;
-	case 2:
-		return v < wo->cmparg;
-	case 3:
-		return v <= wo->cmparg;
-	case 4:
-		return v > wo->cmparg;
-	default:
-		return v >= wo->cmparg;
-	}
-}
-
-/* Atomically replace the word at @addr by the operation's result; *before gets the old value. */
-static int user_apply(u32 *addr, const struct wake_op *wo, u32 *before)
-{
-	int ret = arch_user_load_u32(addr, before);
-
-	while (!ret) {
-		u32 seen = *before;
-		ret = arch_user_cmpxchg_u32(addr, before, apply_op(wo, seen));
-		if (!ret && *before == seen)
-			return 0;
-		arch_cpu_relax();
-	}
-	return ret;
-}
-
-/*
  * Change the second word, wake waiters of the first, and of the second if its old value compares
  * true.
  */
 static long futex_wake_op(const struct requeue *req, const struct futex_key *first,
 			  const struct futex_key *second)
 {
-	struct wake_op wo = decode_wake_op(req->expected);
 	struct futex_bucket *a = bucket_of(first), *b = bucket_of(second);
-	u32 before;
+	bool wake_second;
 	long ret;
 
-	if (wo.op > 4 || wo.cmp > 5)
-		return -ENOSYS;
 	/*
 	 * A waiter enqueues before it reads its word, so the change need not happen under the
 	 * locks.
 	 */
-	if ((ret = user_apply((u32 *)req->to, &wo, &before)))
+	if ((ret = futex_op((u32 *)req->to, req->expected, &wake_second)))
 		return ret;
 	lock_pair(a, b);
 	ret = wake_locked(a, first, req->nr_wake, FUTEX_BITSET_MATCH_ANY);
-	if (compare_op(&wo, before))
+	if (wake_second)
 		ret += wake_locked(b, second, req->nr_requeue, FUTEX_BITSET_MATCH_ANY);
 	unlock_pair(a, b);
 	return ret;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Futexes: what the rest of the kernel asks of futex.c and robust.c. */
+/* Futexes: what the rest of the kernel asks of futex.c, robust.c and futex_op.c. */
 #pragma once
 
 #include "lib/types.h"
@@ -19,3 +19,9 @@ void futex_exit(struct thread *t);
  * how many, or -errno.
  */
 long futex_wake(u64 addr, bool private, long nr, u32 bitset);
+
+/*
+ * Does to the word at @addr what @code says, and puts into *@wake whether the value that it had
+ * compares true. 0 or -errno.
+ */
+int futex_op(u32 *addr, u32 code, bool *wake);

@@ -185,7 +185,7 @@ int arch_user_load_u32(const u32 *addr, u32 *value)
 	STATIC_ASSERT(true, "takes the semicolon")
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
-NOT_CALLED(int arch_user_cmpxchg_u32(u32 *addr, u32 *expected, u32 value));
+NOT_CALLED(int futex_op(u32 *addr, u32 code, bool *wake));
 NOT_CALLED(size_t arch_copy_from_user(void *dst, const void *src, size_t n));
 NOT_CALLED(long mm_shared_page(struct mm *mm, u64 addr, u64 *page));
 NOT_CALLED(void page_get(u64 pa));

@@ -47,7 +47,7 @@ ROWS = (
     ("kernel/task/account.c", "account signal", (), ("limitcheck",)),
     ("kernel/task/delivery.c", "signal", (), (SIGNALS,)),
     ("kernel/task/signal.c", "signal", (), (SIGNALS,)),
-    ("kernel/task/futex.c", "futex", (), (FUTEXES, "filecheck")),
+    ("kernel/task/futex*.c", "futex", (), (FUTEXES, "filecheck")),
     ("kernel/task/mutex.c", "mutex", ("mutex_*",), ("filecheck",)),
     ("kernel/task/wait.c", "pipe epoll futex", ("waitq_*",), ("filecheck",)),
     ("kernel/task/*", "", ("*thread*", "waitq_*", "mutex_*"), ("taskcheck", "limitcheck")),
