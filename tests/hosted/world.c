@@ -152,9 +152,11 @@ void world_return_cpu(unsigned cpu)
 
 void world_wait_for_irqs(void)
 {
-	for (unsigned i = 0; inside() && i < world->nr_threads; i++)
+	for (unsigned i = 0; inside() && i < world->nr_threads; i++) {
 		while (i != running && threads[i].arch.irqs_off)
 			hosted_relax();
+		fiber_take(&threads[i].cpu); /* its CPU answered the interrupt */
+	}
 }
 
 /* Compiled into the kernel's code at the beginning of each basic block. */

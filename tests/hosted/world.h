@@ -61,7 +61,7 @@ unsigned world_thread(void);
  */
 bool world_borrow_cpu(unsigned cpu);
 void world_return_cpu(unsigned cpu);
-/* On return every thread has let interrupts in. */
+/* On return every thread has let interrupts in, and the running one sees what it did before. */
 void world_wait_for_irqs(void);
 /* The number of points so far. */
 u32 world_now(void);
