@@ -87,20 +87,22 @@ HOSTED_KERNEL := $(addprefix kernel/,\
 	trace/fields.c trace/filter.c trace/instance.c trace/perf.c trace/perf_record.c trace/perf_ring.c trace/ring.c \
 	trace/trace.c tty/ldisc.c tty/tty.c)
 HOSTED_C := $(wildcard tests/hosted/*.c)
+HOSTED_LIB := lib/fmt.c lib/rbtree.c lib/text.c
+HOSTED_ASAN := $(HOSTED_KERNEL) $(HOSTED_C) tests/hosted/asan/announce.c $(HOSTED_LIB)
 $(UNIT)/kernel/%.c.o $(UNIT)/tests/hosted/%.c.o: UNIT_CFLAGS += -Itests/hosted -I.
 $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL)): UNIT_CFLAGS += -fsanitize-coverage=trace-pc -Dsnprintf=fmt_snprintf
 # Objects have settings in /proc/sys, which has no files here (tests/hosted/file.c, kernel.c).
 $(UNIT)/kernel/pseudo/pseudo.c.o: UNIT_CFLAGS += -Dproc_sys_add=real_proc_sys_add \
 	-Dproc_sys_add_number=real_proc_sys_add_number
 $(UNIT)/kernel/trace/trace.c.o: UNIT_CFLAGS += -DCOMMIT='"hosted"'
-$(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c lib/rbtree.c lib/text.c)
+$(UNIT)/hosted: $(patsubst %,$(UNIT)/%.o,$(HOSTED_ASAN))
 	@echo "  LD      $@"
 	$(Q)$(CC) $(UNIT_CFLAGS) $(UNIT_LD) -o $@ $^
 
 # The same objects, in whose threads ThreadSanitizer looks for races (tests/hosted/tsan).
 TSAN := $(B)/tsan
 TSAN_CFLAGS := $(filter-out -fsanitize=% -fno-sanitize-recover=% -DDEBUG=1,$(UNIT_CFLAGS)) -DDEBUG=0 -Itests/hosted -I.
-HOSTED_TSAN := $(HOSTED_KERNEL) lib/fmt.c lib/rbtree.c lib/text.c
+HOSTED_TSAN := $(HOSTED_KERNEL) $(HOSTED_LIB)
 $(patsubst %,$(TSAN)/%.o,$(HOSTED_TSAN)): TSAN_CFLAGS += -fsanitize=thread -Wno-tsan \
 	--param tsan-distinguish-volatile=1
 $(patsubst %,$(TSAN)/%.o,$(HOSTED_KERNEL)): TSAN_CFLAGS += -fsanitize-coverage=trace-pc -Dsnprintf=fmt_snprintf
@@ -111,7 +113,7 @@ $(TSAN)/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 	@mkdir -p $(@D)
 	@echo "  CC      $< (hosted, for ThreadSanitizer)"
 	$(Q)$(CC) $(TSAN_CFLAGS) $(DEPS) -I$(B)/policies $(if $(filter lib/%,$<),-I$(INC)/sched) -c $< -o $@
-$(TSAN)/hosted: $(patsubst %,$(TSAN)/%.o,$(HOSTED_TSAN) $(filter-out %/fiber.c,$(HOSTED_C)) tests/hosted/tsan/fiber.c)
+$(TSAN)/hosted: $(patsubst %,$(TSAN)/%.o,$(HOSTED_TSAN) $(HOSTED_C) tests/hosted/tsan/announce.c)
 	@echo "  LD      $@"
 	$(Q)$(CC) -fsanitize=thread -o $@ $^
 
@@ -127,7 +129,7 @@ UNIT_ALL_OBJ = $(sort \
 	$(if $(filter prop prop-programs,$(MAKECMDGOALS)),$(PROP_OBJ) \
 		$(call unit_object,$(wildcard tests/prop/prop_*.c))) \
 	$(if $(filter prop-programs,$(MAKECMDGOALS)), \
-		$(call unit_object,$(HOSTED_KERNEL) $(HOSTED_C) lib/fmt.c lib/rbtree.c lib/text.c)))
+		$(call unit_object,$(HOSTED_ASAN))))
 
 # Run every binary even if one fails, so that one run shows all failures.
 run_each = status=0; for t in $(1); do $(UNIT_ENV) $$t || status=1; done; exit $$status

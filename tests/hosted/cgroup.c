@@ -441,15 +441,4 @@ static const char *const known[] = {
 	NULL,
 };
 
-const struct object cgroup_object = {
-	.name = "cgroup",
-	.op_names = op_names,
-	.create = create,
-	.destroy = destroy,
-	.draw = draw,
-	.known = known,
-	.perform = perform,
-	.model_size = sizeof(struct cgroup_model),
-	.model_create = cgroup_model_create,
-	.model_perform = cgroup_model_perform,
-};
+DEFINE_OBJECT_BESIDE(cgroup, .known = known);

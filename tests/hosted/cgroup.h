@@ -90,9 +90,7 @@ struct cgroup_model {
 		u8 group;
 	} hand[NR_FIBERS];
 };
-void cgroup_model_create(void *model, unsigned nr_threads);
-enum model_says cgroup_model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
-				     struct answer *a);
+DECLARE_MODEL(cgroup);
 
 /* The name of the group of the scheduler that a task is in, not the root (group.c). */
 struct task;

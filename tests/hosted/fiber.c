@@ -1,26 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Fibers by ucontext(3). AddressSanitizer is told of each switch. A fiber that is left for good is
- * begun anew without unwinding its stack.
+ * Fibers by ucontext(3). A sanitizer is told of each switch by the functions below, which do
+ * nothing unless another file has them (asan/announce.c, tsan/announce.c). A fiber that is left for
+ * good is begun anew without unwinding its stack.
  */
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#include <stddef.h>
-#include <ucontext.h>
-
 #include "fiber.h"
+
+#include <ucontext.h>
 
 #define STACK_SIZE (128 * 1024)
 
 static char stacks[NR_FIBERS][STACK_SIZE] __attribute__((aligned(16)));
 static ucontext_t contexts[NR_FIBERS], main_context;
 static void (*functions[NR_FIBERS])(unsigned);
-static const void *main_stack;
-static size_t main_size;
 
 static void enter(unsigned nr)
 {
-	__sanitizer_finish_switch_fiber(NULL, &main_stack, &main_size);
+	announce_arrival((int)nr, NULL);
 	functions[nr](nr);
 }
 
@@ -28,7 +24,7 @@ void fiber_begin(unsigned nr, void (*fn)(unsigned))
 {
 	ucontext_t *c = &contexts[nr];
 
-	__asan_unpoison_memory_region(stacks[nr], STACK_SIZE);
+	announce_fiber(nr, stacks[nr], STACK_SIZE);
 	functions[nr] = fn;
 	getcontext(c);
 	c->uc_stack.ss_sp = stacks[nr];
@@ -39,43 +35,58 @@ void fiber_begin(unsigned nr, void (*fn)(unsigned))
 
 void fiber_enter(unsigned nr)
 {
-	void *own;
+	void *own = announce_switch((int)nr);
 
-	__sanitizer_start_switch_fiber(&own, stacks[nr], STACK_SIZE);
 	swapcontext(&main_context, &contexts[nr]);
-	__sanitizer_finish_switch_fiber(own, NULL, NULL);
+	announce_arrival(MAIN_STACK, own);
 }
 
 void fiber_leave(unsigned nr)
 {
-	void *own;
+	void *own = announce_switch(MAIN_STACK);
 
-	__sanitizer_start_switch_fiber(&own, main_stack, main_size);
 	swapcontext(&contexts[nr], &main_context);
-	__sanitizer_finish_switch_fiber(own, &main_stack, &main_size);
+	announce_arrival((int)nr, own);
 }
 
-/* The sanitizer says once for all children what it thinks of fibers. */
-void fiber_prepare(void)
+/* --- a sanitizer has these of its own, other builds do without -------------------------------- */
+
+#define UNLESS_ANNOUNCED __attribute__((weak))
+
+UNLESS_ANNOUNCED void announce_fiber(unsigned nr, void *stack, size_t size)
 {
-	fiber_begin(0, fiber_leave);
-	fiber_enter(0);
+	(void)nr, (void)stack, (void)size;
 }
 
-void fiber_ends(void)
+UNLESS_ANNOUNCED void *announce_switch(int nr)
+{
+	(void)nr;
+	return NULL;
+}
+
+UNLESS_ANNOUNCED void announce_arrival(int nr, void *own)
+{
+	(void)nr, (void)own;
+}
+
+UNLESS_ANNOUNCED void fiber_prepare(void)
 {
 }
 
-void fiber_join(void)
+UNLESS_ANNOUNCED void fiber_ends(void)
 {
 }
 
-void fiber_give(void *lock)
+UNLESS_ANNOUNCED void fiber_join(void)
+{
+}
+
+UNLESS_ANNOUNCED void fiber_give(void *lock)
 {
 	(void)lock;
 }
 
-void fiber_take(void *lock)
+UNLESS_ANNOUNCED void fiber_take(void *lock)
 {
 	(void)lock;
 }

@@ -231,14 +231,4 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	return answer;
 }
 
-const struct object filter_object = {
-	.name = "filter",
-	.op_names = op_names,
-	.create = create,
-	.destroy = destroy,
-	.draw = draw,
-	.perform = perform,
-	.model_size = sizeof(struct filter_model),
-	.model_create = filter_model_create,
-	.model_perform = filter_model_perform,
-};
+DEFINE_OBJECT_BESIDE(filter);

@@ -27,6 +27,4 @@ struct filter_model {
 		u32 n;
 	} filter[NR_FIBERS];
 };
-void filter_model_create(void *model, unsigned nr_threads);
-enum model_says filter_model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
-				     struct answer *a);
+DECLARE_MODEL(filter);

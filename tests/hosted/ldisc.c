@@ -190,15 +190,4 @@ static const char *const known[] = { "type:13 write:0 / wait_out:0 / type:14",
 				     "echo:4 type:11 type:4 type:0 type:6",
 				     "read:3 / type:0 type:1 / try_read:0", NULL };
 
-const struct object ldisc_object = {
-	.name = "ldisc",
-	.op_names = op_names,
-	.create = create,
-	.destroy = destroy,
-	.draw = draw,
-	.known = known,
-	.perform = perform,
-	.model_size = sizeof(struct model),
-	.model_create = ldisc_model_create,
-	.model_perform = ldisc_model_perform,
-};
+DEFINE_OBJECT_BESIDE(ldisc, .known = known);

@@ -105,7 +105,7 @@ static inline struct termios settings_after(struct termios t, const struct call 
 
 extern bool ldisc_alone, ldisc_time_went_by; /* in the last run */
 
-struct model {
+struct ldisc_model {
 	struct termios termios;
 	struct screen screen;
 	bool literal, stopped;
@@ -116,6 +116,4 @@ struct model {
 	bool ends[INPUT_SIZE]; /* the byte ends a line; as a NUL it is the end of file */
 };
 
-void ldisc_model_create(void *model, unsigned nr_threads);
-enum model_says ldisc_model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
-				    struct answer *a);
+DECLARE_MODEL(ldisc);

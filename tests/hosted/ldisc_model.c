@@ -12,30 +12,30 @@
 
 void ldisc_model_create(void *model, unsigned nr_threads)
 {
-	struct model *m = model;
+	struct ldisc_model *m = model;
 
 	memset(m, 0, sizeof(*m));
 	m->termios = nr_threads == THREE ? mode_of(settings, VMIN_AND_VTIME) : settings;
 	memset(m->screen.cell, ' ', CELLS);
 }
 
-static bool has(const struct model *m, u32 flag)
+static bool has(const struct ldisc_model *m, u32 flag)
 {
 	return m->termios.lflag & flag;
 }
 
-static void show_newline(struct model *m)
+static void show_newline(struct ldisc_model *m)
 {
 	m->screen.column = 0;
 	new_line(&m->screen);
 }
 
-static bool is_pair(const struct model *m, char c)
+static bool is_pair(const struct ldisc_model *m, char c)
 {
 	return ((u8)c < ' ' || c == ERASE) && c != '\t' && has(m, ECHOCTL);
 }
 
-static void show(struct model *m, char c)
+static void show(struct ldisc_model *m, char c)
 {
 	if (is_pair(m, c)) {
 		draw_char(&m->screen, '^');
@@ -53,19 +53,19 @@ static void show(struct model *m, char c)
 	}
 }
 
-static void model_echo(struct model *m, char c)
+static void model_echo(struct ldisc_model *m, char c)
 {
 	if (has(m, ECHO))
 		show(m, c);
 }
 
-static void forget(struct model *m)
+static void forget(struct ldisc_model *m)
 {
 	m->nr = m->nr_cut = 0;
 	m->literal = m->pushed = false;
 }
 
-static bool put(struct model *m, char c, bool ends)
+static bool put(struct ldisc_model *m, char c, bool ends)
 {
 	if (m->nr >= INPUT_SIZE - !ends)
 		return false;
@@ -77,7 +77,7 @@ static bool put(struct model *m, char c, bool ends)
 }
 
 /* The cursor goes back to where the rest of the line ends, and nothing is behind it. */
-static void show_erased(struct model *m)
+static void show_erased(struct ldisc_model *m)
 {
 	struct screen old = m->screen;
 	u32 from;
@@ -94,7 +94,7 @@ static void show_erased(struct model *m)
 	m->screen.column = from;
 }
 
-static void erase(struct model *m)
+static void erase(struct ldisc_model *m)
 {
 	m->nr--;
 	if (has(m, ECHO) && has(m, ECHOE))
@@ -104,7 +104,7 @@ static void erase(struct model *m)
 }
 
 /* All on the screen at once. */
-static void erase_many(struct model *m, u32 left)
+static void erase_many(struct ldisc_model *m, u32 left)
 {
 	if (m->nr == left)
 		return;
@@ -113,7 +113,7 @@ static void erase_many(struct model *m, u32 left)
 		show_erased(m);
 }
 
-static void erase_word(struct model *m)
+static void erase_word(struct ldisc_model *m)
 {
 	u32 left = m->nr;
 
@@ -124,7 +124,7 @@ static void erase_word(struct model *m)
 	erase_many(m, left);
 }
 
-static void erase_line(struct model *m)
+static void erase_line(struct ldisc_model *m)
 {
 	if (has(m, ECHOKE) && has(m, ECHOE)) {
 		erase_many(m, m->nr_cut);
@@ -136,7 +136,7 @@ static void erase_line(struct model *m)
 		show_newline(m);
 }
 
-static void add(struct model *m, char c)
+static void add(struct ldisc_model *m, char c)
 {
 	if (m->nr == m->nr_cut)
 		m->line_column = m->screen.column;
@@ -146,7 +146,7 @@ static void add(struct model *m, char c)
 		m->screen.bells++;
 }
 
-static void edit(struct model *m, char c)
+static void edit(struct ldisc_model *m, char c)
 {
 	switch (c) {
 	case ERASE:
@@ -180,7 +180,7 @@ static void edit(struct model *m, char c)
 }
 
 /* Of a key that is neither taken literally nor a return or newline to be changed. */
-static void model_key(struct model *m, char c)
+static void model_key(struct ldisc_model *m, char c)
 {
 	if (c == INTR) {
 		m->stopped = false;
@@ -195,7 +195,7 @@ static void model_key(struct model *m, char c)
 	}
 }
 
-static void model_type(struct model *m, char c)
+static void model_type(struct ldisc_model *m, char c)
 {
 	u32 iflag = m->termios.iflag;
 
@@ -211,7 +211,7 @@ static void model_type(struct model *m, char c)
 	}
 }
 
-static void model_mode(struct model *m, const struct call *call)
+static void model_mode(struct ldisc_model *m, const struct call *call)
 {
 	bool was_canonical = has(m, ICANON);
 
@@ -229,13 +229,13 @@ static void model_mode(struct model *m, const struct call *call)
 		m->ends[m->nr - 1] = true;
 }
 
-static bool is_mark(const struct model *m, u32 i)
+static bool is_mark(const struct ldisc_model *m, u32 i)
 {
 	return i < m->nr_cut && m->ends[i] && !m->byte[i] && !m->pushed;
 }
 
 /* Gives @n bytes, and throws away the end of file behind them if @mark. */
-static void take(struct model *m, struct answer *a, u32 n, bool mark)
+static void take(struct ldisc_model *m, struct answer *a, u32 n, bool mark)
 {
 	u32 gone = n + mark;
 
@@ -247,7 +247,7 @@ static void take(struct model *m, struct answer *a, u32 n, bool mark)
 	memmove(m->ends, m->ends + gone, m->nr * sizeof(m->ends[0]));
 }
 
-static void take_line(struct model *m, struct answer *a, u32 most)
+static void take_line(struct ldisc_model *m, struct answer *a, u32 most)
 {
 	u32 n = 0;
 	bool ended = false;
@@ -259,7 +259,7 @@ static void take_line(struct model *m, struct answer *a, u32 most)
 		m->pushed = false;
 }
 
-static enum model_says model_read(struct model *m, const struct call *call, struct answer *a)
+static enum model_says model_read(struct ldisc_model *m, const struct call *call, struct answer *a)
 {
 	u32 most = sizes[call->n], vmin = m->termios.cc[VMIN];
 	bool waits = call->op == OP_READ, timed = m->termios.cc[VTIME];
@@ -287,7 +287,7 @@ static enum model_says model_read(struct model *m, const struct call *call, stru
 	return MUST_SLEEP;
 }
 
-static long model_count(const struct model *m)
+static long model_count(const struct ldisc_model *m)
 {
 	long nr = 0;
 
@@ -296,7 +296,7 @@ static long model_count(const struct model *m)
 	return nr;
 }
 
-static long model_poll(const struct model *m)
+static long model_poll(const struct ldisc_model *m)
 {
 	u32 wanted = m->termios.cc[VTIME] ? 1 : max((u32)m->termios.cc[VMIN], 1u);
 	bool readable = has(m, ICANON) ? m->nr_cut : m->nr >= wanted;
@@ -307,7 +307,7 @@ static long model_poll(const struct model *m)
 enum model_says ldisc_model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
 				    struct answer *a)
 {
-	struct model *m = model;
+	struct ldisc_model *m = model;
 	bool waits = m->stopped && (call->op == OP_WRITE || call->op == OP_WAIT_OUT);
 
 	(void)nr, (void)id;

@@ -54,8 +54,8 @@ struct object {
 	bool (*model_may_end)(const void *model);
 };
 
-/* An object whose functions have the names of its members; more members may follow. */
-#define DEFINE_OBJECT(ident, ...)                                                                  \
+/* Members whose values are called like themselves, but for those of the model; more may follow. */
+#define OBJECT(ident, model, ...)                                                                  \
 	const struct object ident##_object = { .name = #ident,                                     \
 					       .op_names = op_names,                               \
 					       .create = create,                                   \
@@ -63,9 +63,17 @@ struct object {
 					       .draw = draw,                                       \
 					       .perform = perform,                                 \
 					       .model_size = sizeof(struct model),                 \
-					       .model_create = model_create,                       \
-					       .model_perform = model_perform,                     \
+					       .model_create = model##_create,                     \
+					       .model_perform = model##_perform,                   \
 					       __VA_ARGS__ }
+/* An object, the model of which is in the same file. */
+#define DEFINE_OBJECT(ident, ...) OBJECT(ident, model, __VA_ARGS__)
+/* An object, the model of which is in another file, and its struct in a header. */
+#define DEFINE_OBJECT_BESIDE(ident, ...) OBJECT(ident, ident##_model, __VA_ARGS__)
+#define DECLARE_MODEL(ident)                                                                       \
+	void ident##_model_create(void *model, unsigned nr_threads);                               \
+	enum model_says ident##_model_perform(void *model, unsigned nr, unsigned id,               \
+					      const struct call *call, struct answer *answer)
 
 /* As ppoll(): sleeps until @look sees some of @events, which it returns, or a signal comes. */
 struct poll_table;

@@ -357,4 +357,4 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 /* Two directories move into each other: mkdir /c and /d, then /c to /d/c beside /d to /c/d. */
 static const char *const known[] = { "mkdir:4 mkdir:7 rename:148 / rename:199", NULL };
 
-DEFINE_OBJECT(tmpfs, .known = known);
+DEFINE_OBJECT_BESIDE(tmpfs, .known = known);

@@ -71,8 +71,8 @@ static inline u64 tmpfs_digest(u64 links, u64 size, u64 pages)
 	return tmpfs_mix(tmpfs_mix(tmpfs_mix(TMPFS_BASIS, links), size), pages);
 }
 
-/* The functions of tmpfs_model.c, as of struct object. */
-struct model {
+/* The model of tmpfs_model.c. */
+struct tmpfs_model {
 	u32 nr_written, next_cookie;
 	bool alone;
 	struct tmpfs_name {
@@ -95,6 +95,4 @@ struct model {
 		u64 from, to;
 	} written[300];
 };
-void model_create(void *model, unsigned nr_threads);
-enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
-			      struct answer *a);
+DECLARE_MODEL(tmpfs);

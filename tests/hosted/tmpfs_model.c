@@ -10,9 +10,9 @@
 enum { ROOT, MAX_INODES = 7, MAX_PAGES = 5, PAGE = 4096 };
 #define NOBODY ((u8)-1)
 
-void model_create(void *model, unsigned nr_threads)
+void tmpfs_model_create(void *model, unsigned nr_threads)
 {
-	struct model *m = model;
+	struct tmpfs_model *m = model;
 
 	memset(m, 0, sizeof(*m));
 	m->alone = nr_threads == 1;
@@ -21,7 +21,7 @@ void model_create(void *model, unsigned nr_threads)
 
 /* --- names ---------------------------------------------------------------------------------- */
 
-static struct tmpfs_name *name_in(struct model *m, u8 dir, char letter)
+static struct tmpfs_name *name_in(struct tmpfs_model *m, u8 dir, char letter)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++)
 		if (m->names[i].used && m->names[i].dir == dir && m->names[i].name == letter)
@@ -29,7 +29,7 @@ static struct tmpfs_name *name_in(struct model *m, u8 dir, char letter)
 	return NULL;
 }
 
-static unsigned nr_names(const struct model *m, u8 file)
+static unsigned nr_names(const struct tmpfs_model *m, u8 file)
 {
 	unsigned nr = 0;
 
@@ -38,7 +38,7 @@ static unsigned nr_names(const struct model *m, u8 file)
 	return nr;
 }
 
-static bool is_empty(const struct model *m, u8 dir)
+static bool is_empty(const struct tmpfs_model *m, u8 dir)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++)
 		if (m->names[i].used && m->names[i].dir == dir)
@@ -46,7 +46,7 @@ static bool is_empty(const struct model *m, u8 dir)
 	return true;
 }
 
-static bool is_dir(const struct model *m, const struct tmpfs_name *name)
+static bool is_dir(const struct tmpfs_model *m, const struct tmpfs_name *name)
 {
 	return m->files[name->file].is_dir;
 }
@@ -59,7 +59,7 @@ struct place {
 	bool slash;
 };
 
-static struct place place_of(struct model *m, unsigned path)
+static struct place place_of(struct tmpfs_model *m, unsigned path)
 {
 	const char *at = tmpfs_paths[path % TMPFS_PATHS];
 	struct place p = { .dir = ROOT };
@@ -82,7 +82,7 @@ static struct place place_of(struct model *m, unsigned path)
 	}
 }
 
-static struct tmpfs_name *lookup(struct model *m, unsigned path, long *error)
+static struct tmpfs_name *lookup(struct tmpfs_model *m, unsigned path, long *error)
 {
 	struct place p = place_of(m, path);
 	struct tmpfs_name *name = p.error ? NULL : name_in(m, p.dir, p.letter);
@@ -94,7 +94,7 @@ static struct tmpfs_name *lookup(struct model *m, unsigned path, long *error)
 }
 
 /* Forgets the file without a name that nobody has open. */
-static void release(struct model *m, u8 file)
+static void release(struct tmpfs_model *m, u8 file)
 {
 	unsigned left = 0;
 
@@ -111,7 +111,7 @@ static void release(struct model *m, u8 file)
 }
 
 /* A file and each name but its first count, directories and the root as well. */
-static unsigned nr_inodes(const struct model *m)
+static unsigned nr_inodes(const struct tmpfs_model *m)
 {
 	unsigned nr = 0;
 
@@ -121,7 +121,7 @@ static unsigned nr_inodes(const struct model *m)
 	return nr;
 }
 
-static unsigned nr_pages(const struct model *m)
+static unsigned nr_pages(const struct tmpfs_model *m)
 {
 	unsigned nr = 0;
 
@@ -131,14 +131,14 @@ static unsigned nr_pages(const struct model *m)
 }
 
 /* -ENOSPC: the file system has no inode left, or a lack of memory says the same. */
-static long room(const struct model *m, const struct answer *a)
+static long room(const struct tmpfs_model *m, const struct answer *a)
 {
 	bool full = m->alone && nr_inodes(m) >= MAX_INODES;
 
 	return full || (a->failed && a->value == -ENOSPC) ? -ENOSPC : 0;
 }
 
-static void add_name(struct model *m, const struct place *p, u8 file)
+static void add_name(struct tmpfs_model *m, const struct place *p, u8 file)
 {
 	struct tmpfs_name *name = m->names;
 
@@ -147,7 +147,7 @@ static void add_name(struct model *m, const struct place *p, u8 file)
 	*name = (struct tmpfs_name){ true, p->letter, p->dir, file, m->next_cookie++ };
 }
 
-static u8 add_file(struct model *m, const struct place *p, bool dir)
+static u8 add_file(struct tmpfs_model *m, const struct place *p, bool dir)
 {
 	u8 file = 0;
 
@@ -158,7 +158,7 @@ static u8 add_file(struct model *m, const struct place *p, bool dir)
 	return file;
 }
 
-static void hold(struct model *m, unsigned nr, u8 file)
+static void hold(struct tmpfs_model *m, unsigned nr, u8 file)
 {
 	u8 old = m->hand[nr];
 
@@ -167,9 +167,10 @@ static void hold(struct model *m, unsigned nr, u8 file)
 		release(m, old);
 }
 
-static void truncate(struct model *m, u8 file, u64 size);
+static void truncate(struct tmpfs_model *m, u8 file, u64 size);
 
-static long open_path(struct model *m, unsigned nr, const struct call *call, const struct answer *a)
+static long open_path(struct tmpfs_model *m, unsigned nr, const struct call *call,
+		      const struct answer *a)
 {
 	struct place p = place_of(m, call->n);
 	struct tmpfs_name *name = p.error ? NULL : name_in(m, p.dir, p.letter);
@@ -196,7 +197,7 @@ static long open_path(struct model *m, unsigned nr, const struct call *call, con
 	return 0;
 }
 
-static long make_dir(struct model *m, const struct call *call, const struct answer *a)
+static long make_dir(struct tmpfs_model *m, const struct call *call, const struct answer *a)
 {
 	struct place p = place_of(m, call->n);
 	long error = p.error;
@@ -211,14 +212,14 @@ static long make_dir(struct model *m, const struct call *call, const struct answ
 }
 
 /* Why @name cannot be taken away as a directory or a file; 0. */
-static long removable(const struct model *m, const struct tmpfs_name *name, bool dir)
+static long removable(const struct tmpfs_model *m, const struct tmpfs_name *name, bool dir)
 {
 	if (dir != is_dir(m, name))
 		return dir ? -ENOTDIR : -EISDIR;
 	return is_empty(m, name->file) ? 0 : -ENOTEMPTY;
 }
 
-static long remove_path(struct model *m, const struct call *call)
+static long remove_path(struct tmpfs_model *m, const struct call *call)
 {
 	long error;
 	struct tmpfs_name *name = lookup(m, call->n, &error);
@@ -232,7 +233,7 @@ static long remove_path(struct model *m, const struct call *call)
 	return error;
 }
 
-static long link_path(struct model *m, const struct call *call, const struct answer *a)
+static long link_path(struct tmpfs_model *m, const struct call *call, const struct answer *a)
 {
 	long error;
 	const struct tmpfs_name *old = lookup(m, call->n, &error);
@@ -253,7 +254,7 @@ static long link_path(struct model *m, const struct call *call, const struct ans
 }
 
 /* Is the directory @dir @above or below it? */
-static bool is_below(const struct model *m, u8 dir, u8 above)
+static bool is_below(const struct tmpfs_model *m, u8 dir, u8 above)
 {
 	while (dir != above && dir != ROOT) {
 		unsigned i = 0;
@@ -265,7 +266,7 @@ static bool is_below(const struct model *m, u8 dir, u8 above)
 	return dir == above;
 }
 
-static long rename_path(struct model *m, const struct call *call, const struct answer *a)
+static long rename_path(struct tmpfs_model *m, const struct call *call, const struct answer *a)
 {
 	struct place from = place_of(m, call->n), to = place_of(m, call->n / TMPFS_PATHS);
 	struct tmpfs_name *name, *victim;
@@ -298,7 +299,7 @@ static long rename_path(struct model *m, const struct call *call, const struct a
 	return 0;
 }
 
-static long stat_path(struct model *m, const struct call *call, u64 *digest)
+static long stat_path(struct tmpfs_model *m, const struct call *call, u64 *digest)
 {
 	long error;
 	const struct tmpfs_name *name = lookup(m, call->n, &error);
@@ -316,7 +317,7 @@ static long stat_path(struct model *m, const struct call *call, u64 *digest)
 }
 
 /* Names in the order in which they came to the directory. */
-static long list_names(struct model *m, const struct call *call, u64 *digest)
+static long list_names(struct tmpfs_model *m, const struct call *call, u64 *digest)
 {
 	static const char dots[] = "...";
 	long error;
@@ -348,7 +349,7 @@ static u32 bit_of(u64 page)
 }
 
 /* False: the file system is full. @stop: there was no memory for a page that is not there yet. */
-static bool take_page(struct model *m, u8 file, u64 page, bool stop)
+static bool take_page(struct tmpfs_model *m, u8 file, u64 page, bool stop)
 {
 	u32 *pages = &m->files[file].pages;
 
@@ -360,12 +361,12 @@ static bool take_page(struct model *m, u8 file, u64 page, bool stop)
 	return true;
 }
 
-static void note(struct model *m, const struct tmpfs_written *written)
+static void note(struct tmpfs_model *m, const struct tmpfs_written *written)
 {
 	m->written[m->nr_written++] = *written;
 }
 
-static u8 byte_at(const struct model *m, u8 file, u64 offset)
+static u8 byte_at(const struct tmpfs_model *m, u8 file, u64 offset)
 {
 	for (unsigned i = m->nr_written; i-- > 0;) {
 		const struct tmpfs_written *w = &m->written[i];
@@ -376,7 +377,7 @@ static u8 byte_at(const struct model *m, u8 file, u64 offset)
 	return 0;
 }
 
-static void truncate(struct model *m, u8 file, u64 size)
+static void truncate(struct tmpfs_model *m, u8 file, u64 size)
 {
 	struct tmpfs_file *f = &m->files[file];
 
@@ -391,7 +392,7 @@ static void truncate(struct model *m, u8 file, u64 size)
 	f->size = size;
 }
 
-static long read_file(struct model *m, u8 file, const struct call *call, u64 *digest)
+static long read_file(struct tmpfs_model *m, u8 file, const struct call *call, u64 *digest)
 {
 	u64 offset = tmpfs_offset(call), size = m->files[file].size;
 	u64 n = tmpfs_length(call);
@@ -407,7 +408,7 @@ static long read_file(struct model *m, u8 file, const struct call *call, u64 *di
 	return (long)n;
 }
 
-static long write_file(struct model *m, u8 file, unsigned id, const struct call *call,
+static long write_file(struct tmpfs_model *m, u8 file, unsigned id, const struct call *call,
 		       struct answer *a)
 {
 	struct tmpfs_file *f = &m->files[file];
@@ -441,7 +442,7 @@ static long write_file(struct model *m, u8 file, unsigned id, const struct call 
 }
 
 /* The digest of the call is the number of pages that the file has then. */
-static long allocate(struct model *m, u8 file, const struct call *call, struct answer *a)
+static long allocate(struct tmpfs_model *m, u8 file, const struct call *call, struct answer *a)
 {
 	struct tmpfs_file *f = &m->files[file];
 	u64 offset = tmpfs_offset(call), end = offset + tmpfs_length(call) + 1;
@@ -459,7 +460,8 @@ static long allocate(struct model *m, u8 file, const struct call *call, struct a
 	return end > TMPFS_MOST ? -EFBIG : good ? 0 : -ENOSPC;
 }
 
-static long map_byte(struct model *m, u8 file, const struct call *call, const struct answer *a)
+static long map_byte(struct tmpfs_model *m, u8 file, const struct call *call,
+		     const struct answer *a)
 {
 	u64 offset = tmpfs_offset(call);
 
@@ -470,7 +472,7 @@ static long map_byte(struct model *m, u8 file, const struct call *call, const st
 	return byte_at(m, file, offset);
 }
 
-static long on_file(struct model *m, u8 file, unsigned id, const struct call *call,
+static long on_file(struct tmpfs_model *m, u8 file, unsigned id, const struct call *call,
 		    struct answer *a)
 {
 	if (!file)
@@ -495,7 +497,7 @@ static long on_file(struct model *m, u8 file, unsigned id, const struct call *ca
 	}
 }
 
-static long on_name(struct model *m, unsigned nr, const struct call *call, struct answer *a)
+static long on_name(struct tmpfs_model *m, unsigned nr, const struct call *call, struct answer *a)
 {
 	switch ((enum tmpfs_op)call->op) {
 	case TMPFS_STAT:
@@ -517,10 +519,10 @@ static long on_name(struct model *m, unsigned nr, const struct call *call, struc
 	}
 }
 
-enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
-			      struct answer *a)
+enum model_says tmpfs_model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
+				    struct answer *a)
 {
-	struct model *m = model;
+	struct tmpfs_model *m = model;
 
 	if (call->op == TMPFS_CLOSE) {
 		a->value = m->hand[nr] ? 0 : -EBADF;

@@ -112,8 +112,22 @@ static inline u64 add(u64 digest, u64 word)
 	return (digest ^ word) * 0x100000001b3ull;
 }
 
-extern const char *const space_op_names[];
-void *space_create(unsigned nr_threads);
-void space_destroy(void *object);
-struct call space_draw(struct prng *random, bool alone);
-struct answer space_perform(void *object, unsigned nr, unsigned id, const struct call *call);
+enum { OBJECTS = 1 + NR_FIBERS * 64, OBJECT_PAGES = 8 };
+
+struct vma_page {
+	bool used, own_copy;
+	u8 prot, flags, own;
+	u8 file;     /* 0: none; 1, 2: the file and its read-only self; 3: of shared memory */
+	u8 offset;   /* in the file */
+	u16 content; /* of the model's contents: the file's is 0 */
+};
+
+/* A mapping is a row of pages. The stack's pages come behind the others. */
+struct vma_model {
+	struct vma_page page[ALL];
+	u8 content[OBJECTS][OBJECT_PAGES];
+	u8 size[OBJECTS];
+	unsigned brk;
+	bool alone;
+};
+DECLARE_MODEL(vma);

@@ -8,50 +8,31 @@
 #include "lib/string.h"
 #include "vma.h"
 
-enum { OBJECTS = 1 + NR_FIBERS * 64, OBJECT_PAGES = 8 };
-
-struct page {
-	bool used, own_copy;
-	u8 prot, flags, own;
-	u8 file;     /* 0: none; 1, 2: the file and its read-only self; 3: of shared memory */
-	u8 offset;   /* in the file */
-	u16 content; /* of the model's contents: the file's is 0 */
-};
-
-/* A mapping is a row of pages. The stack's pages come behind the others. */
-struct model {
-	struct page page[ALL];
-	u8 content[OBJECTS][OBJECT_PAGES];
-	u8 size[OBJECTS];
-	unsigned brk;
-	bool alone;
-};
-
-static void model_create(void *model, unsigned nr_threads)
+void vma_model_create(void *model, unsigned nr_threads)
 {
-	struct model *m = model;
+	struct vma_model *m = model;
 
 	memset(m, 0, sizeof(*m));
 	m->alone = nr_threads == 1;
 	m->size[0] = FILE_PAGES;
 	for (unsigned i = 0; i < FILE_PAGES; i++)
 		m->content[0][i] = (u8)(100 + i);
-	m->page[ALL - 1] = (struct page){ .used = true,
-					  .prot = PROT_READ | PROT_WRITE,
-					  .flags = VMA_GROWSDOWN };
+	m->page[ALL - 1] = (struct vma_page){ .used = true,
+					      .prot = PROT_READ | PROT_WRITE,
+					      .flags = VMA_GROWSDOWN };
 }
 
-static bool is_data(const struct page *p)
+static bool is_data(const struct vma_page *p)
 {
 	return p->used && p->prot & PROT_WRITE && !(p->flags & (VMA_SHARED | VMA_GROWSDOWN));
 }
 
-static bool is_writable(const struct page *p)
+static bool is_writable(const struct vma_page *p)
 {
 	return !(p->flags & VMA_SHARED) || p->file != 2;
 }
 
-static unsigned used_in(const struct model *m, unsigned first, unsigned end)
+static unsigned used_in(const struct vma_model *m, unsigned first, unsigned end)
 {
 	unsigned nr = 0;
 
@@ -61,7 +42,7 @@ static unsigned used_in(const struct model *m, unsigned first, unsigned end)
 }
 
 /* May there be @nr pages more like @like in RLIMIT_DATA? */
-static bool data_fits(const struct model *m, int nr, const struct page *like)
+static bool data_fits(const struct vma_model *m, int nr, const struct vma_page *like)
 {
 	for (unsigned i = 0; i < ALL; i++)
 		nr += is_data(&m->page[i]);
@@ -69,22 +50,22 @@ static bool data_fits(const struct model *m, int nr, const struct page *like)
 }
 
 /* And in RLIMIT_AS? */
-static bool may_grow(const struct model *m, int nr, const struct page *like)
+static bool may_grow(const struct vma_model *m, int nr, const struct vma_page *like)
 {
 	return (int)used_in(m, 0, ALL) + nr <= MOST_PAGES && data_fits(m, nr, like);
 }
 
 /* Are the pages @i and @i + 1 of one mapping? */
-static bool goes_on(const struct model *m, unsigned i)
+static bool goes_on(const struct vma_model *m, unsigned i)
 {
-	const struct page *a = &m->page[i], *b = a + 1;
+	const struct vma_page *a = &m->page[i], *b = a + 1;
 
 	return i + 1 != PAGES && i + 1 < ALL && a->used && b->used && a->prot == b->prot &&
 	       a->flags == b->flags && a->file == b->file && a->content == b->content &&
 	       (!a->file || a->offset + 1 == b->offset);
 }
 
-static unsigned end_of_mapping(const struct model *m, unsigned i)
+static unsigned end_of_mapping(const struct vma_model *m, unsigned i)
 {
 	while (goes_on(m, i))
 		i++;
@@ -92,7 +73,7 @@ static unsigned end_of_mapping(const struct model *m, unsigned i)
 }
 
 /* The highest place for @nr pages; PAGES: there is none. */
-static unsigned highest(const struct model *m, unsigned nr)
+static unsigned highest(const struct vma_model *m, unsigned nr)
 {
 	for (unsigned first = PLACED - nr + 1; nr <= PLACED && first-- > 0;)
 		if (!used_in(m, first, first + nr))
@@ -100,14 +81,14 @@ static unsigned highest(const struct model *m, unsigned nr)
 	return PAGES;
 }
 
-static void clear(struct model *m, unsigned first, unsigned end)
+static void clear(struct vma_model *m, unsigned first, unsigned end)
 {
 	for (unsigned i = first; i < end; i++)
-		m->page[i] = (struct page){ 0 };
+		m->page[i] = (struct vma_page){ 0 };
 }
 
 /* Pages like @like, whose offset is the first one's. */
-static void put(struct model *m, unsigned first, unsigned end, const struct page *like)
+static void put(struct vma_model *m, unsigned first, unsigned end, const struct vma_page *like)
 {
 	for (unsigned i = first; i < end; i++) {
 		m->page[i] = *like;
@@ -115,16 +96,16 @@ static void put(struct model *m, unsigned first, unsigned end, const struct page
 	}
 }
 
-static struct page new_page(struct model *m, unsigned id, const struct call *call)
+static struct vma_page new_page(struct vma_model *m, unsigned id, const struct call *call)
 {
 	static const u8 files[] = { 0, 3, 1, 1, 2, 2 };
 	static const u8 flags[] = { 0, VMA_SHARED, 0, VMA_SHARED, 0, VMA_SHARED };
 	enum behind behind = behind_of(call);
-	struct page p = { .used = true,
-			  .prot = (u8)prot_of(call),
-			  .flags = flags[behind],
-			  .file = files[behind],
-			  .offset = (u8)offset_of(call) };
+	struct vma_page p = { .used = true,
+			      .prot = (u8)prot_of(call),
+			      .flags = flags[behind],
+			      .file = files[behind],
+			      .offset = (u8)offset_of(call) };
 
 	if (behind == SHARED_ANON) {
 		p.content = (u16)(1 + id);
@@ -133,10 +114,10 @@ static struct page new_page(struct model *m, unsigned id, const struct call *cal
 	return p;
 }
 
-static long model_map(struct model *m, unsigned id, const struct call *call)
+static long model_map(struct vma_model *m, unsigned id, const struct call *call)
 {
 	unsigned first = first_of(call), end = end_of(call), nr = end - first;
-	struct page like = new_page(m, id, call);
+	struct vma_page like = new_page(m, id, call);
 	int replaced = call->op == OP_FIXED ? (int)used_in(m, first, end) : 0;
 
 	if (like.prot & PROT_WRITE && !is_writable(&like))
@@ -154,11 +135,11 @@ static long model_map(struct model *m, unsigned id, const struct call *call)
 }
 
 /* How many pages of the call it reaches, and why no more. */
-static unsigned reach(const struct model *m, const struct call *call, long *err)
+static unsigned reach(const struct vma_model *m, const struct call *call, long *err)
 {
 	unsigned at = first_of(call), stop;
 	int gained = 0; /* in data */
-	struct page like;
+	struct vma_page like;
 
 	for (*err = 0; at < end_of(call) && !*err; at = *err ? at : stop) {
 		stop = min(end_of_mapping(m, at), end_of(call));
@@ -180,7 +161,7 @@ static unsigned reach(const struct model *m, const struct call *call, long *err)
  * Rights stop at the first page that cannot have them. Flags stop nowhere. Without memory either
  * stops anywhere, and the model believes what it sees.
  */
-static void model_set(struct model *m, const struct call *call, struct answer *a)
+static void model_set(struct vma_model *m, const struct call *call, struct answer *a)
 {
 	bool believe = a->failed && a->value == HALF;
 	u64 seen = a->digest, bits = 0;
@@ -190,7 +171,7 @@ static void model_set(struct model *m, const struct call *call, struct answer *a
 	if (call->op == OP_PROTECT)
 		stop = reach(m, call, &err);
 	for (unsigned i = first_of(call); i < stop; i++) {
-		struct page *p = &m->page[i];
+		struct vma_page *p = &m->page[i];
 
 		if (!p->used)
 			err = HALF;
@@ -210,10 +191,10 @@ static void model_set(struct model *m, const struct call *call, struct answer *a
 }
 
 /* The pages [@first, @end) to @to, and behind them new ones like them, @nr in all. */
-static void move(struct model *m, unsigned first, unsigned end, unsigned to, unsigned nr)
+static void move(struct vma_model *m, unsigned first, unsigned end, unsigned to, unsigned nr)
 {
-	struct page pages[PAGES] = { 0 };
-	struct page like = m->page[first];
+	struct vma_page pages[PAGES] = { 0 };
+	struct vma_page like = m->page[first];
 
 	for (unsigned i = first; i < end; i++)
 		pages[i - first] = m->page[i];
@@ -225,7 +206,7 @@ static void move(struct model *m, unsigned first, unsigned end, unsigned to, uns
 		m->page[to + i] = pages[i];
 }
 
-static long model_grow(struct model *m, const struct call *call, unsigned first, unsigned end)
+static long model_grow(struct vma_model *m, const struct call *call, unsigned first, unsigned end)
 {
 	unsigned nr = new_size_of(call), more = first + nr, to;
 
@@ -242,7 +223,7 @@ static long model_grow(struct model *m, const struct call *call, unsigned first,
 	return to;
 }
 
-static long model_move(struct model *m, const struct call *call, unsigned first, unsigned end)
+static long model_move(struct vma_model *m, const struct call *call, unsigned first, unsigned end)
 {
 	unsigned nr = new_size_of(call), to = target_of(call);
 
@@ -253,9 +234,9 @@ static long model_move(struct model *m, const struct call *call, unsigned first,
 	return to;
 }
 
-static long model_again(struct model *m, const struct call *call)
+static long model_again(struct vma_model *m, const struct call *call)
 {
-	struct page like = m->page[first_of(call)];
+	struct vma_page like = m->page[first_of(call)];
 	unsigned nr = new_size_of(call), to = highest(m, nr);
 
 	if (!(like.flags & VMA_SHARED))
@@ -266,7 +247,7 @@ static long model_again(struct model *m, const struct call *call)
 	return to;
 }
 
-static long model_remap(struct model *m, const struct call *call)
+static long model_remap(struct vma_model *m, const struct call *call)
 {
 	unsigned first = first_of(call), end = end_of(call), stop = first + new_size_of(call);
 	unsigned to = target_of(call);
@@ -288,9 +269,9 @@ static long model_remap(struct model *m, const struct call *call)
 				   : model_grow(m, call, first, end);
 }
 
-static long model_brk(struct model *m, unsigned want, const struct answer *a)
+static long model_brk(struct vma_model *m, unsigned want, const struct answer *a)
 {
-	const struct page heap = { .used = true, .prot = PROT_READ | PROT_WRITE };
+	const struct vma_page heap = { .used = true, .prot = PROT_READ | PROT_WRITE };
 
 	if (a->failed && a->value == (long)m->brk)
 		return m->brk;
@@ -306,7 +287,7 @@ static long model_brk(struct model *m, unsigned want, const struct answer *a)
 }
 
 /* The byte at @p, or for a write its own new copy. NULL: it is behind the end of the file. */
-static u8 *byte_of(struct model *m, struct page *p, bool write)
+static u8 *byte_of(struct vma_model *m, struct vma_page *p, bool write)
 {
 	u8 *shared = &m->content[p->content][min((unsigned)p->offset, OBJECT_PAGES - 1u)];
 	bool own = p->own_copy || !p->file;
@@ -320,7 +301,7 @@ static u8 *byte_of(struct model *m, struct page *p, bool write)
 	return own ? &p->own : shared;
 }
 
-static long model_touch(struct model *m, struct page *p, bool write, unsigned id)
+static long model_touch(struct vma_model *m, struct vma_page *p, bool write, unsigned id)
 {
 	u8 *byte;
 	long was;
@@ -338,7 +319,7 @@ static long model_touch(struct model *m, struct page *p, bool write, unsigned id
 	return was;
 }
 
-static long model_stack(struct model *m, unsigned page, unsigned id)
+static long model_stack(struct vma_model *m, unsigned page, unsigned id)
 {
 	unsigned lowest = PAGES, below = PAGES;
 
@@ -358,11 +339,11 @@ static long model_stack(struct model *m, unsigned page, unsigned id)
 	return model_touch(m, &m->page[PAGES + page], true, id);
 }
 
-static void model_show(const struct model *m, struct answer *a)
+static void model_show(const struct vma_model *m, struct answer *a)
 {
 	*a = (struct answer){ .failed = a->failed };
 	for (unsigned i = 0; i < ALL; i++) {
-		const struct page *p = &m->page[i];
+		const struct vma_page *p = &m->page[i];
 
 		if (!p->used)
 			continue;
@@ -374,10 +355,10 @@ static void model_show(const struct model *m, struct answer *a)
 	}
 }
 
-static enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
-				     struct answer *a)
+enum model_says vma_model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
+				  struct answer *a)
 {
-	struct model *m = model;
+	struct vma_model *m = model;
 	unsigned first = first_of(call);
 
 	(void)nr;
@@ -401,22 +382,3 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	}
 	return ENDS;
 }
-
-/* The last call makes one page too many writable: RLIMIT_DATA. */
-static const char *const known[] = {
-	"fixed:112 fixed:116 fixed:120 fixed:108 protect:48 protect:52 protect:56 protect:44",
-	NULL,
-};
-
-const struct object vma_object = {
-	.name = "vma",
-	.op_names = space_op_names,
-	.known = known,
-	.create = space_create,
-	.destroy = space_destroy,
-	.draw = space_draw,
-	.perform = space_perform,
-	.model_size = sizeof(struct model),
-	.model_create = model_create,
-	.model_perform = model_perform,
-};

@@ -6,16 +6,9 @@
  * tsan-distinguish-volatile=1`, is an atomic store, and READ_ONCE may meet any store of one word.
  */
 #include <sanitizer/tsan_interface.h>
-#include <stddef.h>
-#include <ucontext.h>
 
 #include "fiber.h"
 
-#define STACK_SIZE (128 * 1024)
-
-static char stacks[NR_FIBERS][STACK_SIZE] __attribute__((aligned(16)));
-static ucontext_t contexts[NR_FIBERS], main_context;
-static void (*functions[NR_FIBERS])(unsigned);
 static void *main_fiber, *fibers[NR_FIBERS];
 static char all_ended;
 
@@ -25,42 +18,20 @@ const char *__tsan_default_options(void)
 	return "halt_on_error=1 report_thread_leaks=0 report_signal_unsafe=0 history_size=2";
 }
 
-static void enter(unsigned nr)
+void announce_fiber(unsigned nr, void *stack, size_t size)
 {
-	functions[nr](nr);
-}
-
-void fiber_begin(unsigned nr, void (*fn)(unsigned))
-{
-	ucontext_t *c = &contexts[nr];
-
+	(void)stack, (void)size;
 	main_fiber = __tsan_get_current_fiber();
 	if (fibers[nr])
 		__tsan_destroy_fiber(fibers[nr]);
 	fibers[nr] = __tsan_create_fiber(0);
-	functions[nr] = fn;
-	getcontext(c);
-	c->uc_stack.ss_sp = stacks[nr];
-	c->uc_stack.ss_size = STACK_SIZE;
-	c->uc_link = NULL;
-	makecontext(c, (void (*)(void))enter, 1, nr);
 }
 
-void fiber_enter(unsigned nr)
+void *announce_switch(int nr)
 {
-	__tsan_switch_to_fiber(fibers[nr], __tsan_switch_to_fiber_no_sync);
-	swapcontext(&main_context, &contexts[nr]);
-}
-
-void fiber_leave(unsigned nr)
-{
-	__tsan_switch_to_fiber(main_fiber, __tsan_switch_to_fiber_no_sync);
-	swapcontext(&contexts[nr], &main_context);
-}
-
-/* Nothing: in the child of a process that has fibers the sanitizer is silent. */
-void fiber_prepare(void)
-{
+	__tsan_switch_to_fiber(nr == MAIN_STACK ? main_fiber : fibers[nr],
+			       __tsan_switch_to_fiber_no_sync);
+	return NULL;
 }
 
 void fiber_ends(void)
