@@ -6,7 +6,8 @@
  * A key names the futex word across address spaces: (address space, address) for private memory,
  * (physical frame, offset) where a mapping is shared. It counts a reference to the frame, which
  * would otherwise go to somebody else, with those who still wait, once nobody maps it. Waiters hang
- * in hashed buckets, FIFO.
+ * in hashed buckets: as on Linux the more urgent first, where all fair tasks are as urgent as each
+ * other, and of those alike who came first. A waiter keeps the priority that it had as it came.
  *
  * No wakeup is lost because a waiter is in its bucket BEFORE it reads the word. Either the waker's
  * store was seen, and the wait ends with -EAGAIN, or the waker finds the waiter. A waiter that was
@@ -48,12 +49,15 @@ struct futex_bucket {
 	struct list waiters;
 };
 
+#define PRIO_FAIR 100 /* and more: of fair tasks; the others have less */
+
 struct futex_waiter {
 	struct list link;
 	struct futex_bucket *bucket;
 	struct futex_key key;
 	struct thread *thread;
 	u32 bitset;
+	s32 prio; /* its thread's when it came */
 	bool woken, timed_out;
 	bool released; /* its waker touches neither it nor its thread any more */
 };
@@ -181,11 +185,33 @@ long futex_wake(u64 addr, bool private, long nr, u32 bitset)
 
 /* --- waiting ----------------------------------------------------------------- */
 
+/* Puts @w into the locked bucket @b, in front of the first that is less urgent. */
+static __noinline void add_urgent(struct futex_bucket *b, struct futex_waiter *w)
+{
+	struct futex_waiter *next;
+
+	debug_assert(spin_is_held(&b->lock));
+	list_for_each(next, &b->waiters, link)
+		if (next->prio > w->prio)
+			break;
+	list_add_tail(&next->link, &w->link);
+}
+
+/* Nobody is less urgent than a fair task, which looks at no other. */
+static inline void add_waiter(struct futex_bucket *b, struct futex_waiter *w)
+{
+	debug_assert(spin_is_held(&b->lock));
+	if (unlikely(w->prio < PRIO_FAIR))
+		add_urgent(b, w);
+	else
+		list_add_tail(&b->waiters, &w->link);
+}
+
 static void enqueue_waiter(struct futex_waiter *w)
 {
 	w->bucket = bucket_of(&w->key);
 	spin_lock(&w->bucket->lock);
-	list_add_tail(&w->bucket->waiters, &w->link);
+	add_waiter(w->bucket, w);
 	spin_unlock(&w->bucket->lock);
 }
 
@@ -284,6 +310,7 @@ static long futex_wait(u64 addr, bool private, u32 val, u64 deadline_ns, u32 bit
 		return -EINVAL;
 	w.thread = current;
 	w.bitset = bitset;
+	w.prio = READ_ONCE(current->task.prio);
 	w.woken = w.timed_out = w.released = false;
 	ret = get_key(addr, private, &w.key);
 	if (ret)
@@ -368,7 +395,7 @@ static long requeue_locked(struct futex_bucket *b, const struct futex_key *from,
 		put_key(&w->key);
 		if (b != to_bucket) {
 			list_del(&w->link);
-			list_add_tail(&to_bucket->waiters, &w->link);
+			add_waiter(to_bucket, w);
 			WRITE_ONCE(w->bucket, to_bucket);
 		}
 		w->key = *to;

@@ -3,7 +3,8 @@
  * Futexes (kernel/task/futex.c): two words, each known by its address and, shared, by its page. The
  * model is a queue of those whose wait will answer 0: a wake takes the first that fit, and says how
  * many it took. Who is woken, and answers that a signal or the time ended the wait, has swallowed
- * that wakeup.
+ * that wakeup. The first thread is a fair task, the others have real-time priorities: a wait that
+ * was woken answers also as which of all, and the more urgent go first.
  */
 #include "kernel/mm/mm.h"
 #include "kernel/syscall/syscall.h"
@@ -35,6 +36,8 @@ enum op {
 };
 static const char *const op_names[] = { "wait",	       "wait_until", "wake",   "store",	  "requeue",
 					"cmp_requeue", "wake_op",    "signal", "advance", NULL };
+
+enum { FAIR_PRIO = 120, FIFO_PRIO = 50 };
 
 static unsigned nr_threads_of_run;
 
@@ -111,6 +114,8 @@ static void *create(unsigned nr_threads)
 	u32 *words = (u32 *)page_alloc_user();
 
 	nr_threads_of_run = nr_threads;
+	for (unsigned nr = 0; nr < nr_threads; nr++)
+		world_thread_of(nr)->task.prio = nr ? FIFO_PRIO - (int)nr : FAIR_PRIO;
 	if (words)
 		words[0] = words[1] = 0;
 	return words;
@@ -188,12 +193,17 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	(void)nr;
 	(void)id;
 	user_memory_is(call->how, 0);
+	world_count_wakeups(call->op >= OP_WAKE && call->op <= OP_WAKE_OP);
+	world_take_wakeup();
 	if (call->op == OP_SIGNAL)
 		world_signal(call->n);
 	else if (call->op == OP_ADVANCE)
 		clock_advance(call->n * STEP_NS);
 	else
 		answer.value = call_futex(object, call);
+	world_count_wakeups(false);
+	if (call->op <= OP_WAIT_UNTIL && !answer.value)
+		answer.digest = world_take_wakeup();
 	if (answer.value == -ERESTART_RESTARTBLOCK)
 		answer.value = -ERESTARTSYS;
 	if (answer.value == -ERESTARTSYS)
@@ -212,8 +222,12 @@ struct model {
 	struct waiting {
 		unsigned nr, word, shared;
 		u32 bits;
+		u64 woken; /* as which of all, it said */
 	} queue[NR_FIBERS];
 };
+
+/* A wakeup that was out of turn: an answer that nobody gives. */
+#define OUT_OF_TURN -1000
 
 static void model_create(void *model, unsigned nr_threads)
 {
@@ -233,18 +247,31 @@ static bool is_waiting(const struct model *m, unsigned nr)
 	return false;
 }
 
+/* Urgent threads have high numbers, but for the first, which is the only one that is not urgent. */
+static void model_enqueue(struct model *m, const struct waiting *w)
+{
+	unsigned at = m->nr_waiting++;
+
+	for (; at && m->queue[at - 1].nr < w->nr; at--)
+		m->queue[at] = m->queue[at - 1];
+	m->queue[at] = *w;
+}
+
 static long model_wake(struct model *m, unsigned word, unsigned shared, long most, u32 bits)
 {
 	long woken = 0;
 	unsigned kept = 0;
+	u64 last = 0;
 
 	for (unsigned i = 0; i < m->nr_waiting; i++) {
 		const struct waiting *w = &m->queue[i];
 
-		if (woken < most && w->word == word && w->shared == shared && w->bits & bits)
-			woken++;
-		else
+		if (woken < most && w->word == word && w->shared == shared && w->bits & bits) {
+			woken += w->woken > last ? 1 : OUT_OF_TURN;
+			last = w->woken;
+		} else {
 			m->queue[kept++] = *w;
+		}
 	}
 	m->nr_waiting = kept;
 	return woken;
@@ -269,8 +296,10 @@ static enum model_says model_wait(struct model *m, unsigned nr, const struct cal
 	bool late = call->op == OP_WAIT_UNTIL && m->now >= BEGIN_NS + LIMIT;
 
 	if (!a->value) {
-		m->queue[m->nr_waiting++] =
-			(struct waiting){ nr, word_of(call), is_shared(call), bits_of(call) };
+		const struct waiting w = { nr, word_of(call), is_shared(call), bits_of(call),
+					   a->digest };
+
+		model_enqueue(m, &w);
 		return ENDS;
 	}
 	if (call->how == USER_BAD) {
@@ -379,4 +408,10 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	}
 }
 
-DEFINE_OBJECT(futex, .model_may_end = model_may_end);
+/* The more urgent waiter came later and is woken first, also if both or one of them were moved. */
+static const char *const known[] = { "wait:0 / wait:0 / wake:2",
+				     "wait:1 / wait:1 / requeue:9 wake:2",
+				     "wait:1 / wait:0 / requeue:8 wake:3",
+				     "wait:1 / wait:1 / wake_op:192", NULL };
+
+DEFINE_OBJECT(futex, .known = known, .model_may_end = model_may_end);

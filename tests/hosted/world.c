@@ -18,7 +18,9 @@ struct hosted_thread {
 	const struct spinlock *waits_for;
 	struct cpu *on; /* its own, or one that it has borrowed */
 	bool sleeps, ended;
-	bool lent; /* its CPU */
+	bool lent;   /* its CPU */
+	bool counts; /* its wakeups */
+	u32 woken;   /* the number of its last wakeup that counted, or 0 */
 };
 
 static struct hosted_thread threads[NR_FIBERS], outside = {
@@ -28,6 +30,7 @@ struct cpu *hosted_cpu = &outside.cpu;
 static struct world *world;
 static unsigned running; /* the thread that runs, or is to go on next */
 static unsigned next_preemption;
+static u32 nr_wakeups; /* that counted */
 
 unsigned world_thread(void)
 {
@@ -192,6 +195,19 @@ void world_thread_ends(int code)
 		leave();
 }
 
+void world_count_wakeups(bool on)
+{
+	threads[running].counts = on;
+}
+
+u32 world_take_wakeup(void)
+{
+	u32 nr = threads[running].woken;
+
+	threads[running].woken = 0;
+	return nr;
+}
+
 void world_signal(unsigned nr)
 {
 	thread_set_flags(&threads[nr].thread, THREAD_SIGPENDING);
@@ -264,7 +280,7 @@ static void begin_threads(void)
 		process_add(&t->thread);
 		fiber_begin(i, run_body);
 	}
-	running = next_preemption = 0;
+	running = next_preemption = nr_wakeups = 0;
 }
 
 extern initcall_fn __start_initcall[], __stop_initcall[];
@@ -425,6 +441,8 @@ bool thread_wake_flags(struct thread *t, u32 state_mask, unsigned flags)
 	struct hosted_thread *sleeper = container_of(t, struct hosted_thread, thread);
 
 	(void)flags;
+	if (threads[running].counts)
+		sleeper->woken = ++nr_wakeups;
 	if (!(t->task.state & state_mask))
 		return false;
 	fiber_give(&sleeper->sleeps);

@@ -68,6 +68,11 @@ u32 world_now(void);
 /* Another thread may go on here. */
 void world_point(void);
 
+/* Wakeups by the running thread are counted from now on, or no more. */
+void world_count_wakeups(bool on);
+/* The number, from 1 on, of the last that woke the running thread; the call forgets it. */
+u32 world_take_wakeup(void);
+
 /* A signal for the thread @nr, until it takes it. */
 void world_signal(unsigned nr);
 void world_take_signal(void);

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 SIGNALS = ("taskcheck handlers parents-are-told ignored-ends first-process nesting masks queues sigwait restart stop "
            "continue tied-groups timers-share-a-signal timers-count-their-own")
-FUTEXES = "taskcheck futex-errors futex-bits futex-shared futex-unmapped unmapped-shared-futex robust"
+FUTEXES = "taskcheck futex-errors futex-bits futex-order futex-shared futex-unmapped unmapped-shared-futex robust"
 TIMES = ("taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal timers-count-their-own cpu-clocks "
          "busy-neighbours slack")
 ROWS = (

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -179,6 +180,78 @@ static void futex_bits_and_requeue(void)
 	for (int i = 0; i < 4; i++)
 		join(threads[i]);
 	EXPECT(awake == 4);
+}
+
+/*
+ * Waiters in the order in which they come: the word of each, and its priority, 0 of a fair one. In
+ * the second round those of the first word are moved to where one waits already.
+ */
+enum { NR_RANKS = 5 };
+static const struct {
+	int word, priority;
+} ranks[2][NR_RANKS] = { { { 0, 0 }, { 0, 10 }, { 0, 0 }, { 0, 20 }, { 0, 10 } },
+			 { { 1, 0 }, { 0, 10 }, { 0, 0 }, { 0, 20 }, { 0, 10 } } };
+static atomic_int rank_round, last_back;
+
+static long set_priority(int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	return syscall(SYS_sched_setscheduler, 0, priority ? SCHED_FIFO : SCHED_OTHER, &param);
+}
+
+static void *wait_with_rank(void *nr)
+{
+	int i = (int)(intptr_t)nr;
+
+	EXPECT(!set_priority(ranks[rank_round][i].priority));
+	latest_tid = (int)syscall(SYS_gettid);
+	EXPECT(!futex(&words[ranks[rank_round][i].word], FUTEX_WAIT | FUTEX_PRIVATE, 0, NULL, NULL,
+		      0));
+	last_back = i;
+	return NULL;
+}
+
+static void start_ranks(void **threads)
+{
+	for (intptr_t i = 0; i < NR_RANKS; i++) {
+		latest_tid = 0;
+		threads[i] = start(wait_with_rank, (void *)i);
+		while (!latest_tid)
+			sched_yield();
+		await_sleep(getpid(), latest_tid);
+	}
+}
+
+/* Wakes one waiter of @word: which one comes back. */
+static int wake_one(int word)
+{
+	last_back = -1;
+	EXPECT(futex(&words[word], FUTEX_WAKE | FUTEX_PRIVATE, 1, NULL, NULL, 0) == 1);
+	while (last_back < 0)
+		sched_yield();
+	return last_back;
+}
+
+/* Real-time waiters come first, by priority; those alike in the order in which they came. */
+static void futex_order(void)
+{
+	static const int right[NR_RANKS] = { 3, 1, 4, 0, 2 };
+	void *threads[NR_RANKS];
+
+	if (set_priority(1) || set_priority(0)) {
+		printf("# no real-time priorities here: the order of waiters is not tried\n");
+		return;
+	}
+	for (rank_round = 0; rank_round < 2; rank_round++) {
+		start_ranks(threads);
+		EXPECT(!rank_round || futex(&words[0], FUTEX_CMP_REQUEUE | FUTEX_PRIVATE, 0,
+					    (void *)9, &words[1], 0) == NR_RANKS - 1);
+		for (int i = 0; i < NR_RANKS; i++)
+			EXPECT(wake_one(rank_round) == right[i]);
+		for (int i = 0; i < NR_RANKS; i++)
+			join(threads[i]);
+	}
 }
 
 static void futex_between_processes(void)
@@ -501,6 +574,7 @@ const struct check thread_tests[] = {
 	{ "turns", taking_turns },
 	{ "futex-errors", futex_errors },
 	{ "futex-bits", futex_bits_and_requeue },
+	{ "futex-order", futex_order },
 	{ "futex-shared", futex_between_processes },
 	{ "futex-unmapped", futex_outlives_its_mapping },
 	{ "robust", robust_mutexes },
