@@ -87,7 +87,7 @@ void flock_drop(struct file *f)
 	struct flock *mine;
 	bool conflict;
 
-	if (!(f->mode & FILE_LOCKED))
+	if (!(READ_ONCE(f->mode) & FILE_LOCKED))
 		return;
 	spin_lock(&flock_lock);
 	mine = find(f, false, &conflict);

@@ -113,7 +113,9 @@ static void echo(struct tty *t, char c)
 
 u32 ldisc_pending(const struct tty *t)
 {
-	return t->head - t->tail;
+	u32 tail = READ_ONCE(t->tail), nr = READ_ONCE(t->head) - tail;
+
+	return nr <= INPUT_SIZE ? nr : 0; /* flushed between the two looks, so there is none */
 }
 
 /*
@@ -395,12 +397,13 @@ u32 ldisc_available(const struct tty *t)
 
 u32 ldisc_count(const struct tty *t)
 {
-	u32 tail = READ_ONCE(t->tail), len = READ_ONCE(t->ready) - tail, nr = 0;
+	u32 nr = 0;
 
+	debug_assert(mutex_is_held(&t->lock));
 	if (!tty_local(t, ICANON))
 		return ldisc_pending(t);
-	for (u32 i = 0; i < min(len, INPUT_SIZE); i++)
-		nr += t->input[(tail + i) % INPUT_SIZE] || !stops_at(t, tail + i);
+	for (u32 i = t->tail; i != t->ready; i++)
+		nr += t->input[i % INPUT_SIZE] || !stops_at(t, i);
 	return nr;
 }
 

@@ -80,7 +80,7 @@ static inline __racy bool tty_local(const struct tty *t, u32 flag)
  */
 u32 ldisc_pending(const struct tty *t);
 u32 ldisc_available(const struct tty *t);
-/* The answer of FIONREAD: in canonical mode all complete lines, without the marks of ^D. */
+/* FIONREAD, tty->lock held: in canonical mode all complete lines, without the marks of ^D. */
 u32 ldisc_count(const struct tty *t);
 
 /* Where output goes: to the serial line, unless kernel/tty/screen.c has changed it. */

@@ -473,11 +473,22 @@ enum tty_ioctl {
 };
 /* clang-format on */
 
+/* FIONREAD's answer. */
+static u32 count_input(struct tty *t)
+{
+	u32 nr;
+
+	mutex_lock(&t->lock);
+	nr = ldisc_count(t);
+	mutex_unlock(&t->lock);
+	return nr;
+}
+
 static long tty_ioctl(struct file *f, unsigned cmd, u64 arg)
 {
 	struct tty *t = f->private;
 	struct proc *p = current->proc;
-	u32 count = cmd == FIONREAD ? ldisc_count(t) : 0;
+	u32 count = cmd == FIONREAD ? count_input(t) : 0;
 
 	switch (cmd) {
 	case TCGETS:
