@@ -140,11 +140,11 @@ int sched_ext_load(struct sched *s, void *mem, unsigned nr_dsqs, const struct ex
 /* @t goes over to the class that owns its policy now. */
 void sched_ext_settle(struct sched *s, struct task *t);
 /*
- * @t is to become a member of @to, by task_group_move(): 0, or the error with which its scheduler
- * refuses. If it stays nevertheless, sched_ext_cancel_move().
+ * EXT_REGROUP_PREPARE: @t is to become a member of @to, by task_group_move(). 0, or the error with
+ * which its scheduler refuses. If it stays nevertheless: EXT_REGROUP_CANCEL.
  */
-s32 sched_ext_prep_move(struct sched *s, struct task *t, struct task_group *to);
-void sched_ext_cancel_move(struct sched *s, struct task *t, struct task_group *to);
+s32 sched_ext_regroup(struct sched *s, struct task *t, struct task_group *to,
+		      enum ext_regroup_step step);
 /* Has the loaded scheduler come to its end? Then it decides no more. */
 bool sched_ext_ended(const struct sched *s);
 /*

@@ -73,14 +73,22 @@ static struct task_group *wanted_in(const struct thread *t, const struct cgroup 
 	return tg || !v1 ? tg : autogroup_tg(t->proc);
 }
 
-static struct task_group *wanted_tg(const struct thread *t)
+/* The group of @t in the hierarchy @h, once it is a member of @cg. */
+static const struct cgroup *place_in(const struct thread *t, enum hierarchy_id h,
+				     const struct cgroup *cg)
 {
-	return wanted_in(t, t->member[HIERARCHY_V1].group, t->member[HIERARCHY_V2].group);
+	return cg && cg->hierarchy == h ? cg : t->member[h].group;
+}
+
+/* The scheduler's group of @t, once it is a member of @cg; NULL: as it is. */
+static struct task_group *wanted_tg(const struct thread *t, const struct cgroup *cg)
+{
+	return wanted_in(t, place_in(t, HIERARCHY_V1, cg), place_in(t, HIERARCHY_V2, cg));
 }
 
 void cgroup_settle(struct thread *t)
 {
-	struct task_group *tg = wanted_tg(t);
+	struct task_group *tg = wanted_tg(t, NULL);
 	const struct cgroup *boosted = t->member[HIERARCHY_TUNE].group;
 	unsigned tune = boosted ? boosted->tune : 0;
 
@@ -100,7 +108,7 @@ static void settle_all(struct cgroup *top)
 	for (struct cgroup *cg = top; cg; cg = cgroup_next(cg, top)) {
 		spin_lock(&proc_tree_lock);
 		list_for_each(t, &cg->members, member[cg->hierarchy].link) {
-			scx_prepare_move(&t->task, wanted_tg(t));
+			scx_prepare_move(&t->task, wanted_tg(t, NULL));
 			cgroup_settle(t);
 		}
 		spin_unlock(&proc_tree_lock);
@@ -373,16 +381,6 @@ static void move_thread(struct thread *t, struct cgroup *cg)
 	cgroup_settle(t);
 }
 
-/* The scheduler's group of @t once it is a member of @cg. */
-static struct task_group *tg_within(const struct thread *t, const struct cgroup *cg)
-{
-	const struct cgroup *in[NR_HIERARCHIES];
-
-	for (unsigned h = 0; h < NR_HIERARCHIES; h++)
-		in[h] = h == cg->hierarchy ? cg : t->member[h].group;
-	return wanted_in(t, in[HIERARCHY_V1], in[HIERARCHY_V2]);
-}
-
 int cgroup_move(struct thread *t, bool process, struct cgroup *cg)
 {
 	struct thread *each;
@@ -392,10 +390,10 @@ int cgroup_move(struct thread *t, bool process, struct cgroup *cg)
 	spin_lock(&proc_tree_lock);
 	list_for_each(each, &t->proc->threads, proc_link)
 		if (!err && (process || each == t))
-			err = scx_prepare_move(&each->task, tg_within(each, cg));
+			err = scx_prepare_move(&each->task, wanted_tg(each, cg));
 	list_for_each(each, &t->proc->threads, proc_link)
 		if (err)
-			scx_cancel_move(&each->task, tg_within(each, cg));
+			scx_cancel_move(&each->task, wanted_tg(each, cg));
 		else if (process || each == t)
 			move_thread(each, cg);
 	spin_unlock(&proc_tree_lock);

@@ -40,7 +40,7 @@ int scx_prepare_move(struct task *t, struct task_group *to)
 
 	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (READ_ONCE(scx.program))
-		with_irqs_off(err = sched_ext_prep_move(machine, t, to));
+		with_irqs_off(err = sched_ext_regroup(machine, t, to, EXT_REGROUP_PREPARE));
 	return err;
 }
 
@@ -48,5 +48,5 @@ void scx_cancel_move(struct task *t, struct task_group *to)
 {
 	debug_assert(mutex_is_held(&cgroup_mutex));
 	if (READ_ONCE(scx.program))
-		with_irqs_off(sched_ext_cancel_move(machine, t, to));
+		with_irqs_off(sched_ext_regroup(machine, t, to, EXT_REGROUP_CANCEL));
 }

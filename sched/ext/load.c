@@ -89,39 +89,23 @@ void ext_quit(struct rq *rq, struct task *t, bool runnable)
 
 /* --- groups --------------------------------------------------------------- */
 
-/* @t, if it is the scheduler's, is prepared for a move to @to, or no longer. */
-static s32 prepare_move(struct rq *rq, struct task *t, struct task_group *to, bool goes)
+s32 sched_ext_regroup(struct sched *s, struct task *t, struct task_group *to,
+		      enum ext_regroup_step step)
 {
+	struct rq *rq = task_rq_lock(s, t);
 	struct ext_rq *er = ext_of(rq);
 	struct ext_call call = { er ? er->x : NULL, er, EXT_OTHER, t, rq->cpu };
+	bool goes = step == EXT_REGROUP_PREPARE;
 	s32 err = 0;
 
-	debug_assert_locked(rq);
-	if (!er || er->x->bypass || t->class->rank != CLASS_ext || !ext_part(t)->seen ||
-	    t->group == to || ext_part(t)->at.moves == goes)
-		return 0;
-	if (er->x->ops->regroup)
-		err = er->x->ops->regroup(&call, t, t->group, to,
-					  goes ? EXT_REGROUP_PREPARE : EXT_REGROUP_CANCEL);
-	ext_part(t)->at.moves = goes && !err;
-	return err;
-}
-
-s32 sched_ext_prep_move(struct sched *s, struct task *t, struct task_group *to)
-{
-	struct rq *rq = task_rq_lock(s, t);
-	s32 err = prepare_move(rq, t, to, true);
-
+	if (er && !er->x->bypass && t->class->rank == CLASS_ext && ext_part(t)->seen &&
+	    t->group != to && ext_part(t)->at.moves != goes) {
+		if (er->x->ops->regroup)
+			err = er->x->ops->regroup(&call, t, t->group, to, step);
+		ext_part(t)->at.moves = goes && !err;
+	}
 	rq_unlock(rq);
 	return err;
-}
-
-void sched_ext_cancel_move(struct sched *s, struct task *t, struct task_group *to)
-{
-	struct rq *rq = task_rq_lock(s, t);
-
-	prepare_move(rq, t, to, false);
-	rq_unlock(rq);
 }
 
 void ext_regroup(struct rq *rq, struct task *t, struct task_group *tg, bool runnable)

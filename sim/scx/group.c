@@ -31,23 +31,29 @@ static struct seen_group **seen;
 static u32 nr_numbers; /* all that are in use are less */
 static u64 nr_begun;   /* groups but the root */
 
+/* The view of @tg itself; NULL: programs do not see it. Another CPU may end any at any time. */
+static struct seen_group *own_view(const struct task_group *tg)
+{
+	struct seen_group *g = seen ? READ_ONCE(seen[tg ? task_group_number(tg) : 0]) : NULL;
+
+	return g && g->tg == tg ? g : NULL;
+}
+
 static struct seen_group *view_of(const struct task_group *tg)
 {
-	struct seen_group *g = READ_ONCE(seen[tg ? task_group_number(tg) : 0]);
-
-	return g ?: READ_ONCE(seen[0]);
+	return own_view(tg) ?: own_view(NULL);
 }
 
 /* NULL: @cgrp is no group, or one that has ended. */
 static struct seen_group *group_of(const struct cgroup *cgrp)
 {
+	struct seen_group *g;
 	u32 number;
 
 	scx_need(cgrp, sizeof(*cgrp), false);
 	number = READ_ONCE(cgrp->number);
-	if (!seen || number >= SCX_GROUPS_MAX)
-		return NULL;
-	return &READ_ONCE(seen[number])->cgroup == cgrp ? seen[number] : NULL;
+	g = seen && number < SCX_GROUPS_MAX ? READ_ONCE(seen[number]) : NULL;
+	return g && &g->cgroup == cgrp ? g : NULL;
 }
 
 void scx_group_hide(struct task_group *tg)
@@ -208,9 +214,9 @@ static void end_outside(struct ext_call *c, void *argument)
 
 void *scx_group_ends(struct sched *s, struct task_group *tg)
 {
-	struct seen_group *g = seen ? seen[task_group_number(tg)] : NULL;
+	struct seen_group *g = own_view(tg);
 
-	if (!g || g->tg != tg)
+	if (!g)
 		return NULL;
 	sched_ext_outside(s, end_outside, g);
 	forget(g);
@@ -227,10 +233,10 @@ static void weigh_outside(struct ext_call *c, void *argument)
 
 void scx_group_weighs(struct sched *s, struct task_group *tg)
 {
-	struct seen_group *g = seen ? seen[task_group_number(tg)] : NULL;
+	struct seen_group *g = own_view(tg);
 	u32 weight = weight_of(tg);
 
-	if (!g || g->tg != tg || g->weight == weight)
+	if (!g || g->weight == weight)
 		return;
 	g->weight = weight;
 	if (OPS->cgroup_set_weight)

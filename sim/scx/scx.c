@@ -311,7 +311,7 @@ static void begin_group(struct sim *sim, u32 group)
 
 static void prepare_move(struct sim *sim, struct sim_task *t, u32 to)
 {
-	if (sched_ext_prep_move(sim->s, &t->task, sim->groups[to].tg))
+	if (sched_ext_regroup(sim->s, &t->task, sim->groups[to].tg, EXT_REGROUP_PREPARE))
 		sched_ext_outside(sim->s, refused, (char[]){ "cgroup_prep_move" });
 }
 
