@@ -83,7 +83,10 @@ struct ext_seen {
 	u64 slice;  /* ns left */
 	u64 vtime;  /* its place in a queue in order of vtime */
 	u32 weight; /* 1..10000; 100 for nice 0 */
+	u32 flags;  /* ext_task_flags, for its scheduler to read */
 };
+
+enum ext_task_flags { EXT_TASK_QUEUED = 0x1 /* runnable on a CPU */ };
 
 /* A call of an operation, which says what may be done in it. It ends with the operation. */
 struct ext_call;
@@ -124,8 +127,12 @@ struct ext_ops {
 	s32 (*init)(struct ext_call *);
 	void (*exit)(struct ext_call *, const struct ext_exit *);
 
-	/* The memory for @t's part, zeroed, from the host; it lasts to detach. Never NULL. */
+	/* The memory for @t's part, zeroed, from the host. Never NULL. */
 	struct ext_seen *(*attach)(struct ext_call *, struct task *t);
+	/*
+	 * @t is not of this scheduler any more. Other CPUs may be in an operation that knows it:
+	 * until they have left that, its part and the task itself stay where they are.
+	 */
 	void (*detach)(struct ext_call *, struct task *t);
 };
 
@@ -174,7 +181,7 @@ void sched_ext_outside(struct sched *s, void (*what)(struct ext_call *, void *),
 
 /*
  * Insert @t into the queue @dsq: from select_cpu and enqueue the task that these are about, from
- * dispatch any that waits for the scheduler. @slice: ns; 0: what is left.
+ * dispatch any that waits for the scheduler; others are passed over. @slice: ns; 0: what is left.
  */
 void ext_insert(struct ext_call *, struct task *t, u64 dsq, u64 slice, u64 enq_flags);
 void ext_insert_vtime(struct ext_call *, struct task *t, u64 dsq, u64 slice, u64 vtime,

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The kernel as the host of programs: memory, CPUs, time (sim/scx/binding.h). */
+#include "kernel/contract.h"
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/pseudo/procfs.h"
 #include "kernel/scx/scx.h"
+#include "kernel/task/task.h"
 #include "kernel/time/time.h"
 #include "lib/prng.h"
 
@@ -75,6 +77,41 @@ void scx_free(void *p)
 void scx_free_large(void *p)
 {
 	vmap_free(p);
+}
+
+/* --- tasks that have left ------------------------------------------------- */
+
+static struct scx_left *left; /* a stack; atomic */
+
+/* The runqueue of the task is locked, so that it cannot be waited for here. */
+void scx_keep_left(struct scx_left *l)
+{
+	thread_get(thread_of(l->t));
+	l->next = READ_ONCE(left);
+	while (!__atomic_compare_exchange_n(&left, &l->next, l, false, __ATOMIC_RELEASE,
+					    __ATOMIC_RELAXED))
+		;
+}
+
+bool scx_has_left(void)
+{
+	return READ_ONCE(left);
+}
+
+void scx_free_left(void)
+{
+	struct scx_left *all = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQUIRE), *next;
+
+	might_sleep();
+	for (struct scx_left *l = all; l; l = l->next)
+		scx_unsee(l);
+	if (all)
+		scx_wait_for_calls();
+	for (; all; all = next) {
+		next = all->next;
+		thread_put(thread_of(all->t));
+		scx_free(all);
+	}
 }
 
 bool scx_has_room(u32 pid)

@@ -2,7 +2,7 @@
 /*
  * A program comes and goes: by a write to fair_class, at boot (sched=scx:FILE), or because it has
  * come to its end. Then a timer, which looks now and then while a program is loaded, wakes the
- * kernel thread that unloads it.
+ * kernel thread that unloads it; so it does for tasks that have left the program.
  */
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/contract.h"
@@ -32,7 +32,7 @@ static struct {
 	struct ktimer look;
 	bool has_helper;
 } state = { .lock = MUTEX_INIT(state.lock) };
-static struct waitq ended = WAITQ_INIT(ended);
+static struct waitq news = WAITQ_INIT(news);
 
 /* --- all tasks ------------------------------------------------------------------------- */
 
@@ -134,6 +134,7 @@ static void unload_locked(void)
 	mutex_unlock(&cgroup_mutex);
 	say_end(end);
 	state.loaded = false;
+	scx_free_left();
 	free_program();
 	scx_show_root(false);
 	state.unloading = false;
@@ -146,11 +147,17 @@ void scx_unload(void)
 	mutex_unlock(&state.lock);
 }
 
+/* Is there something to do for the helper? */
+static bool has_news(void)
+{
+	return sched_ext_ended(machine) || scx_has_left();
+}
+
 static void look(struct ktimer *timer)
 {
-	if (sched_ext_ended(machine))
-		waitq_wake(&ended, 0);
-	else
+	if (has_news())
+		waitq_wake(&news, 0);
+	if (!sched_ext_ended(machine))
 		ktimer_start(timer, clock_ns() + LOOK_NS);
 }
 
@@ -162,10 +169,12 @@ static void helper(void *unused)
 	(void)unused;
 	with_irqs_off(sched_set_attr(machine, &current->task, &urgent));
 	for (;;) {
-		wait_event_idle(&ended, sched_ext_ended(machine));
+		wait_event_idle(&news, has_news());
 		mutex_lock(&state.lock);
 		if (sched_ext_ended(machine))
 			unload_locked();
+		else if (state.loaded)
+			scx_free_left();
 		mutex_unlock(&state.lock);
 	}
 }

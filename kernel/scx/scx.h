@@ -55,5 +55,9 @@ const char *scx_state(void);
 u64 scx_nr_loads(void);
 /* Returns when each call of the program that was running has ended. Sleeps. */
 void scx_wait_for_calls(void);
+/* Are there tasks that have left the program, and are kept for calls that are running? */
+bool scx_has_left(void);
+/* Frees them when those calls have ended. The program stays loaded meanwhile. Sleeps. */
+void scx_free_left(void);
 /* The directory of the loaded scheduler in /sys appears or goes (sysfs.c). */
 void scx_show_root(bool visible);

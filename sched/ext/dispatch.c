@@ -174,10 +174,15 @@ bool ext_consume(struct ext_rq *er, struct ext_dsq *q)
 
 /* --- the dispatch buffer -------------------------------------------------- */
 
+static bool is_ext(const struct task *t)
+{
+	return READ_ONCE(t->class)->rank == CLASS_ext;
+}
+
 /* @slot's task is claimed if it waits for its scheduler still, for the same turn. */
 static bool claim(const struct ext_slot *slot)
 {
-	struct ext_task *e = ext_part(slot->t);
+	struct ext_task *e = ext_words(slot->t);
 	u64 op = slot->op;
 
 	/* enqueue() of another CPU gave it to the scheduler and has not returned yet. */
@@ -194,7 +199,7 @@ static void finish(struct ext_rq *er, const struct ext_slot *slot)
 	struct target target;
 
 	debug_assert_locked(er->rq);
-	if (t->class->rank != CLASS_ext || !claim(slot))
+	if (!is_ext(t) || !claim(slot))
 		return;
 	if (goes_to_queue(er, t, slot->dsq, slot->flags, &target))
 		return;
@@ -220,12 +225,17 @@ void ext_flush(struct ext_rq *er)
 
 /* --- inserts -------------------------------------------------------------- */
 
-static bool is_ours(struct ext_call *c, struct task *t)
+/*
+ * The part of @t that its scheduler sees; NULL: @t has left the class, as it may at any time while
+ * another CPU's runqueue has it. The memory stays until this operation ends.
+ */
+static struct ext_seen *seen_of(struct task *t)
 {
-	if (likely(t && t->class->rank == CLASS_ext && ext_part(t)->seen))
-		return true;
-	ext_fault(c->x, c->er, "an insert of a task that is not of this scheduler");
-	return false;
+	struct ext_seen *seen = READ_ONCE(ext_words(t)->seen);
+
+	/* The word is another class's unless @t is here after it was read. */
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	return is_ext(t) ? seen : NULL;
 }
 
 /* From select_cpu or enqueue: it goes there when enqueue is over. */
@@ -255,7 +265,7 @@ static void insert_buffered(struct ext_call *c, struct task *t, u64 dsq, u64 fla
 		ext_fault(c->x, er, "dispatch buffer overflow");
 		return;
 	}
-	er->slot[er->nr_slots++] = (struct ext_slot){ t, READ_ONCE(ext_part(t)->op), dsq, flags };
+	er->slot[er->nr_slots++] = (struct ext_slot){ t, READ_ONCE(ext_words(t)->op), dsq, flags };
 }
 
 static void insert(struct ext_call *c, struct task *t, u64 dsq, u64 flags)
@@ -270,31 +280,35 @@ static void insert(struct ext_call *c, struct task *t, u64 dsq, u64 flags)
 			  "enqueue or dispatch");
 }
 
-/* 0 leaves @t what it has, and at least something. */
-static void set_slice(struct task *t, u64 slice)
+/* 0 leaves a task what it has, and at least something. */
+static void set_slice(struct ext_seen *seen, u64 slice)
 {
-	if (slice || !ext_part(t)->seen->slice)
-		ext_part(t)->seen->slice = slice ?: 1;
+	if (slice || !seen->slice)
+		seen->slice = slice ?: 1;
 }
 
 void ext_insert(struct ext_call *c, struct task *t, u64 dsq, u64 slice, u64 flags)
 {
-	if (!is_ours(c, t))
+	struct ext_seen *seen = seen_of(t);
+
+	if (!seen)
 		return;
-	set_slice(t, slice);
+	set_slice(seen, slice);
 	insert(c, t, dsq, flags);
 }
 
 void ext_insert_vtime(struct ext_call *c, struct task *t, u64 dsq, u64 slice, u64 vtime, u64 flags)
 {
-	if (!is_ours(c, t))
+	struct ext_seen *seen = seen_of(t);
+
+	if (!seen)
 		return;
 	if (dsq & EXT_DSQ_BUILTIN) {
 		ext_fault(c->x, c->er, "cannot use vtime ordering for built-in DSQs");
 		return;
 	}
-	set_slice(t, slice);
-	ext_part(t)->seen->vtime = vtime;
+	set_slice(seen, slice);
+	seen->vtime = vtime;
 	insert(c, t, dsq, flags | EXT_ENQ_PRIQ);
 }
 
@@ -343,19 +357,21 @@ bool ext_move(struct ext_call *c, struct ext_iter *it, struct task *t, u64 dsq, 
 		ext_fault(c->x, c->er, "a move between DSQs outside dispatch");
 		return false;
 	}
-	if (!from || !is_ours(c, t) || !find_target(c->er, dsq, &target))
+	struct ext_seen *seen = seen_of(t);
+
+	if (!from || !seen || !find_target(c->er, dsq, &target))
 		return false;
 	check_target(c->er, t, &target);
 	host_lock(&from->lock);
-	there = ext_part(t)->dsq == from;
+	there = ext_words(t)->dsq == from;
 	src = cpu_rq(c->x->s, t->cpu);
 	if (there)
 		ext_hold(c->er, t);
 	host_unlock(&from->lock);
 	if (there && how->slice)
-		ext_part(t)->seen->slice = *how->slice;
+		seen->slice = *how->slice;
 	if (there && how->vtime)
-		ext_part(t)->seen->vtime = *how->vtime;
+		seen->vtime = *how->vtime;
 	if (!there || !deliver_held(c->er, t, src, target, flags))
 		return false;
 	c->er->nr_dispatched++;

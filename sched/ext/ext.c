@@ -84,6 +84,7 @@ static void ext_enqueue(struct rq *rq, struct task *t, unsigned queue_flags)
 		flags |= EXT_ENQ_CPU_SELECTED;
 	e->at.selected = false;
 	e->at.queued = true;
+	e->seen->flags |= EXT_TASK_QUEUED;
 	list_add_tail(&er->queued, &e->queued);
 	er->nr_queued++;
 	e->runnable_at = rq->clock;
@@ -91,6 +92,8 @@ static void ext_enqueue(struct rq *rq, struct task *t, unsigned queue_flags)
 		er->watch_at = rq->clock + er->x->timeout_ns / 2;
 		rq->timer_stale = true;
 	}
+	if (!(queue_flags & (QUEUE_RESTORE | QUEUE_MIGRATING)))
+		er->nr_vain = 0;
 	if (!(queue_flags & QUEUE_MIGRATING))
 		EXT_OP(er, EXT_OTHER, t, runnable, t, flags);
 	ext_place(er, t, flags);
@@ -154,6 +157,8 @@ static bool ext_dequeue(struct rq *rq, struct task *t, unsigned queue_flags)
 	struct ext_task *e = ext_part(t);
 	u64 flags = queue_flags & DEQUEUE_SLEEP;
 
+	if (flags)
+		er->nr_vain = 0;
 	take_back(er, t, flags);
 	if (er->curr == t)
 		stop_running(er, t, false);
@@ -163,6 +168,7 @@ static bool ext_dequeue(struct rq *rq, struct task *t, unsigned queue_flags)
 	list_del(&e->queued);
 	er->nr_queued--;
 	e->at.queued = false;
+	e->seen->flags &= ~(u32)EXT_TASK_QUEUED;
 	e->runnable_at = 0;
 	e->at.direct = false;
 	if (!(queue_flags & QUEUE_MIGRATING))

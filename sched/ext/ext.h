@@ -92,6 +92,8 @@ struct ext_rq {
 	u64 watch_at;	   /* when to look for tasks that wait too long; 0: never */
 	bool released;	   /* a more urgent class has the CPU, and the scheduler was told */
 	u32 kick;	   /* enum ext_kicked, ored by any CPU; atomic */
+	u32 nr_vain;	   /* kicks in a row that let nobody run: see count_vain() */
+	u64 kicked_at;	   /* when the last one was heard */
 	u32 nr_slots, nr_dispatched;
 	struct ext_slot slot[EXT_BATCH_MAX];
 } __aligned(64);
@@ -139,6 +141,12 @@ static inline struct ext_rq *ext_of(const struct rq *rq)
 static inline struct ext_task *ext_part(struct task *t)
 {
 	SCHED_DEBUG_ASSERT(t->class->rank == CLASS_ext);
+	return (struct ext_task *)t->class_state;
+}
+
+/* The same of a task that may leave the class meanwhile: then the words are another class's. */
+static inline struct ext_task *ext_words(struct task *t)
+{
 	return (struct ext_task *)t->class_state;
 }
 

@@ -160,6 +160,27 @@ void sched_ext_settle(struct sched *s, struct task *t)
 
 /* --- news about a CPU ----------------------------------------------------- */
 
+/* Kicks of a CPU, and the time between them, after which it seems to do nothing else. */
+#define VAIN_KICKS  8192u
+#define VAIN_GAP_NS (100 * NS_PER_US)
+
+/*
+ * A scheduler that kicks a CPU whenever that switches lets nobody run there. Its tasks are picked
+ * again and again, so none waits for long; and in a simulation, where a switch may take no time,
+ * there would be no end. Sleeps and wakeups show that somebody ran (ext.c).
+ */
+static void count_vain(struct ext_rq *er, u32 kick)
+{
+	u64 gap = kick & KICKED_PREEMPT ? VAIN_GAP_NS : 1;
+
+	debug_assert_locked(er->rq);
+	er->nr_vain = er->rq->clock - er->kicked_at < gap ? er->nr_vain + 1 : 0;
+	er->kicked_at = er->rq->clock;
+	if (er->nr_vain >= VAIN_KICKS)
+		ext_fault(er->x, er, "CPU %u is kicked again and again, and no task can run there",
+			  er->rq->cpu);
+}
+
 static void was_kicked(struct ext_rq *er)
 {
 	u32 kick = __atomic_exchange_n(&er->kick, 0, __ATOMIC_ACQ_REL);
@@ -168,6 +189,7 @@ static void was_kicked(struct ext_rq *er)
 	ext_move_deferred(er);
 	if (!kick || !er->rq->online)
 		return;
+	count_vain(er, kick);
 	if ((kick & KICKED_PREEMPT) && er->curr)
 		ext_part(er->curr)->seen->slice = 0;
 	class_set_active(er->rq, CLASS_ext, true);

@@ -34,10 +34,23 @@ struct scx {
 };
 extern struct scx scx;
 
+/*
+ * A task that the program has no longer. Calls that were running then may use its view, and the
+ * task, to their end.
+ */
+struct scx_left {
+	struct scx_left *next; /* the host's */
+	struct task *t;
+};
+
 /* The program's view of @t, brought up to date; of the idle task if @t is none of its own. */
 struct task_struct *scx_see(struct task *t);
-/* The task that the program means; NULL if it has ended, or if there is none such. */
+/* The same of the program's task that has this number, or NULL. */
+struct task_struct *scx_see_pid(u32 pid);
+/* The task that the program means, even if it has left meanwhile; NULL: there is none such. */
 struct task *scx_task(const struct task_struct *p);
+/* No new call finds @left any more. */
+void scx_unsee(struct scx_left *left);
 /* The table of operations for the class, made from the program's. */
 struct ext_ops scx_operations(void);
 /* NULL, or the thing that a program with these flags needs and the class has not. */
@@ -114,6 +127,8 @@ void *scx_alloc(size_t size);
 void *scx_alloc_large(size_t size);
 void scx_free(void *p);
 void scx_free_large(void *p);
+/* Once no call may use @left: scx_unsee(), and after all calls that run then, scx_free(@left). */
+void scx_keep_left(struct scx_left *left);
 /* Is there room in scx.task for @pid? */
 bool scx_has_room(u32 pid);
 /* Text of the program, with arguments of its own, in @text. */

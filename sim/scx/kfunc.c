@@ -403,9 +403,7 @@ void bpf_spin_unlock(struct bpf_spin_lock *lock)
 
 struct task_struct *bpf_task_from_pid(s32 pid)
 {
-	struct task_struct *p = pid > 0 && (u32)pid < scx.nr_tasks ? scx.task[pid] : NULL;
-
-	return p ? scx_see(scx_task(p)) : NULL;
+	return pid > 0 ? scx_see_pid((u32)pid) : NULL;
 }
 
 u64 bpf_ktime_get_ns(void)

@@ -10,20 +10,33 @@ _Static_assert(offsetof(struct sched_ext_entity, slice) == offsetof(struct ext_s
 		       offsetof(struct sched_ext_entity, dsq_vtime) ==
 			       offsetof(struct ext_seen, vtime) &&
 		       offsetof(struct sched_ext_entity, weight) ==
-			       offsetof(struct ext_seen, weight),
+			       offsetof(struct ext_seen, weight) &&
+		       offsetof(struct sched_ext_entity, flags) == offsetof(struct ext_seen, flags),
 	       "the class and the program share these");
 
 /* --- tasks ---------------------------------------------------------------- */
 
-/* A task's view, which lasts for as long as the program has the task. */
+/* A task's view, which the program has for as long as it has the task. */
 struct seen {
+	struct scx_left left; /* first: the host frees it by that */
 	struct task_struct p;
-	struct task *t;
+	u32 pid; /* p.pid, which the program may change */
+	bool gone;
 };
 
+static struct seen *seen_at(u32 pid)
+{
+	struct task_struct *p = pid && pid < scx.nr_tasks ? READ_ONCE(scx.task[pid]) : NULL;
+
+	return p ? container_of(p, struct seen, p) : NULL;
+}
+
+/* NULL: the program has not @t, or no longer. */
 static struct task_struct *seen_of(const struct task *t)
 {
-	return t->pid > 0 && (u32)t->pid < scx.nr_tasks ? READ_ONCE(scx.task[t->pid]) : NULL;
+	struct seen *seen = seen_at((u32)t->pid);
+
+	return seen && seen->left.t == t && !READ_ONCE(seen->gone) ? &seen->p : NULL;
 }
 
 struct task_struct *scx_see(struct task *t)
@@ -56,7 +69,7 @@ struct task *scx_task(const struct task_struct *p)
 	pid = (u32)READ_ONCE(p->pid);
 	if (pid >= scx.nr_tasks || READ_ONCE(scx.task[pid]) != p)
 		return NULL;
-	return container_of(p, struct seen, p)->t;
+	return container_of(p, struct seen, p)->left.t;
 }
 
 /* For a task without memory, until the scheduler that has it is thrown out. */
@@ -66,13 +79,17 @@ static struct ext_seen *attach(struct ext_call *c, struct task *t)
 {
 	u32 pid = (u32)t->pid;
 	struct seen *seen = scx_has_room(pid) ? scx_alloc(sizeof(*seen)) : NULL;
+	const struct task *leader;
 
 	if (!seen) {
 		ext_report(c, EXT_EXIT_ERROR, 0, "no memory for a task");
 		return (struct ext_seen *)&nobody.p.scx;
 	}
-	seen->t = t;
-	seen->p.pid = seen->p.tgid = t->pid;
+	seen->left.t = t;
+	leader = READ_ONCE(t->family.leader);
+	seen->p.pid = t->pid;
+	seen->pid = pid;
+	seen->p.tgid = leader ? leader->pid : t->pid;
 	memcpy(seen->p.comm, t->comm, sizeof(seen->p.comm));
 	seen->p.flags = t->kthread ? PF_KTHREAD : 0;
 	seen->p.cpus_ptr = &t->allowed;
@@ -90,8 +107,25 @@ static void detach(struct ext_call *c, struct task *t)
 	if (!p)
 		return;
 	scx_forget_task(p);
-	WRITE_ONCE(scx.task[t->pid], NULL);
-	scx_free(container_of(p, struct seen, p));
+	WRITE_ONCE(container_of(p, struct seen, p)->gone, true);
+	scx_keep_left(&container_of(p, struct seen, p)->left);
+}
+
+/* Another view may have its place: of the same task, or of a younger one. */
+void scx_unsee(struct scx_left *left)
+{
+	struct seen *seen = container_of(left, struct seen, left);
+	struct task_struct *p = &seen->p;
+
+	__atomic_compare_exchange_n(&scx.task[seen->pid], &p, NULL, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_RELAXED);
+}
+
+struct task_struct *scx_see_pid(u32 pid)
+{
+	struct seen *seen = seen_at(pid);
+
+	return seen && !READ_ONCE(seen->gone) ? scx_see(seen->left.t) : NULL;
 }
 
 /* --- operations ----------------------------------------------------------- */

@@ -22,11 +22,31 @@ static struct {
 	struct sim *sim;
 	void *memory; /* of the class */
 	struct scx_frame *top;
+	struct scx_left *left;
 	struct prng rng;
 	char **constants; /* NAME=VALUE of the user */
 	u32 nr_constants;
 	char *words, path[4096]; /* of scx_open() */
 } host;
+
+/* Outside of all calls nobody uses what is left. */
+static void free_left(void)
+{
+	while (host.left && !host.top) {
+		struct scx_left *left = host.left;
+
+		host.left = left->next;
+		scx_unsee(left);
+		free(left);
+	}
+}
+
+void scx_keep_left(struct scx_left *left)
+{
+	left->next = host.left;
+	host.left = left;
+	free_left();
+}
 
 u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 c)
 {
@@ -38,6 +58,7 @@ u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 
 	host.top = &frame;
 	scx_end_call(&frame);
 	host.top = frame.outer;
+	free_left();
 	return result;
 }
 
@@ -282,6 +303,8 @@ void scx_go(bool alive)
 {
 	if (!scx.program)
 		return;
+	host.top = NULL;
+	free_left();
 	scx_timers_end(alive);
 	scx_maps_close();
 	scx_groups_free();
@@ -290,7 +313,6 @@ void scx_go(bool alive)
 	if (scx.nr_tasks)
 		memset(scx.task, 0, scx.nr_tasks * sizeof(*scx.task));
 	scx.program = NULL;
-	host.top = NULL;
 	host.nr_constants = 0;
 }
 

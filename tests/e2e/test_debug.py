@@ -13,7 +13,7 @@ import subprocess
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT, TIMEOUT_S, settings
-from tests.e2e.test_scx import HEARS, heard, hears_and_refuses
+from tests.e2e.test_scx import ENDS, HEARS, heard, hears_and_refuses, late
 from fairground.machine.machine import run_batch
 
 FUZZ = "fuzz -s {seed} -n {number} && cat /proc/schedstat /proc/[0-9]*/stat > /dev/null && hog -n 8 -w 20ms"
@@ -61,6 +61,13 @@ def test_a_program_for_sched_ext(debug_build, tmp_path):
                          icount=True, files=heard(tmp_path))
     hears_and_refuses(outcome.console)
     assert outcome.status == 0, outcome.console
+
+
+@pytest.mark.nightly("a task that is freed while an operation of a loaded scheduler knows it")
+def test_a_task_that_ends_while_a_call_has_it_is_kept(debug_build, tmp_path):
+    """Memory that is freed has other contents there, which dispatch would take for the task's class."""
+    outcome = boot_build(debug_build, ENDS, cpus=2, icount=True, files=late(tmp_path))
+    assert outcome.status == 0 and "late: 10 have ended meanwhile\n" in outcome.console, outcome.console
 
 
 @pytest.mark.nightly("an invariant that breaks in the kernel alone")

@@ -53,6 +53,7 @@ MISTAKES = [
     ("bpf_spin_lock(&lock); bpf_spin_lock(&lock);", "a second lock in one call"),
     ("bpf_spin_unlock(&lock);", "a lock is released that is not held"),
     ("scx_bpf_dsq_insert(q, 7, 0, 0); return;", "non-existent DSQ 0x7"),
+    ("scx_bpf_kick_cpu((s32)bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);", r"CPU \d is kicked again and again"),
 ]
 PATIENT = [("lock.taken = 1; bpf_spin_lock(&lock);", "a lock that nobody releases")]
 
@@ -195,6 +196,89 @@ def test_a_scheduler_that_loses_a_task_is_thrown_out(guest, examples):
     waited = re.search(r"sched_ext: stall: hog\[\d+\] failed to run for (\d\.\d+)s", text)
     assert 2.0 < float(waited[1]) < 3.1 and sum(shares(text)) == pytest.approx(100, abs=0.1)
     assert text.rstrip().splitlines()[-2] == "disabled"
+
+
+# It inserts a task of another CPU, waits for the end of it, and inserts it once more.
+LATE = """#include <scx/common.bpf.h>
+static volatile u32 dying, nr_caught;
+void BPF_STRUCT_OPS(late_running, struct task_struct *p)
+{
+    if (p->static_prio == 127)
+        dying = p->pid;
+}
+void BPF_STRUCT_OPS(late_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    scx_bpf_dsq_insert(p, 0, 1000000, enq_flags);
+}
+static __noinline void wait(u32 pid, u64 ns)
+{
+    u64 until = bpf_ktime_get_ns() + ns;
+
+    while (time_before(bpf_ktime_get_ns(), until) && (!pid || bpf_task_from_pid(pid)))
+        barrier();
+}
+static __noinline void insert_late(u32 pid)
+{
+    struct task_struct *p = bpf_task_from_pid(pid);
+
+    if (!p)
+        return;
+    scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, 0);
+    wait(pid, 10000000);
+    if (bpf_task_from_pid(pid))
+        return;
+    wait(0, 1000000);
+    scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, 0);
+    if (p->pid != pid)
+        scx_bpf_error("another task is where one was");
+    if (++nr_caught == 10)
+        scx_bpf_exit(0, "%u have ended meanwhile", nr_caught);
+}
+void BPF_STRUCT_OPS(late_dispatch, s32 cpu, struct task_struct *prev)
+{
+    if (cpu == 0)
+        insert_late(dying);
+    scx_bpf_dsq_move_to_local(0);
+}
+s32 BPF_STRUCT_OPS_SLEEPABLE(late_init)
+{
+    return scx_bpf_create_dsq(0, -1);
+}
+SCX_OPS_DEFINE(late_ops, .init = (void *)late_init, .enqueue = (void *)late_enqueue, .running = (void *)late_running,
+               .dispatch = (void *)late_dispatch, .name = "late");
+"""
+ENDS = f"""{use("scx:/root/late.o")}taskset 1 hog -n 2 -t 600ms > /dev/null &
+taskset 2 sh -c 'i=0; while test $i -lt 60; do nice -n 7 /bin/true; i=$((i+1)); done'; wait; cat {ROOT_DIR}/state"""
+
+
+def late(directory):
+    """The program LATE in the guest."""
+    (directory / "late.bpf.c").write_text(LATE, encoding="utf-8")
+    return files_of(path_of(directory / "late.bpf.c"))
+
+
+def test_a_task_that_ends_while_a_call_has_it_is_passed_over(guest, tmp_path):
+    text = guest(ENDS, cpus=2, icount=True, files=late(tmp_path))
+    assert 'BPF scheduler "late" disabled (unregistered from BPF)\n' in text
+    assert "sched_ext: late: 10 have ended meanwhile\n" in text and text.rstrip().splitlines()[-2] == "disabled"
+
+
+THREADS = """#include <scx/common.bpf.h>
+void BPF_STRUCT_OPS(threads_quiescent, struct task_struct *p, u64 deq_flags)
+{
+    if (p->tgid != p->pid)
+        scx_bpf_error("thread %d of %d", p->pid, p->tgid);
+}
+SCX_OPS_DEFINE(threads_ops, .quiescent = (void *)threads_quiescent, .name = "threads");
+"""
+
+
+def test_a_thread_has_the_number_of_its_process(guest, tmp_path):
+    (tmp_path / "threads.bpf.c").write_text(THREADS)
+    text = guest(use("scx:threads.o") + "schbench -m 1 -t 2 -r 1 > /dev/null 2>&1 & echo process $!; wait", cpus=2,
+                 icount=True, files=files_of(path_of(tmp_path / "threads.bpf.c")))
+    thread, process = expect(r"sched_ext: threads: thread (\d+) of (\d+)\n", text).groups()
+    assert process == expect(r"process (\d+)\n", text)[1] and int(thread) > int(process)
 
 
 GROUPS = "mkdir -p /c; mount -t cgroup2 none /c; cd /c; echo +cpu > cgroup.subtree_control; mkdir a b; "

@@ -172,6 +172,8 @@ RULES = [
     ("zero = deeper(&zero);", "enqueue on CPU 0 has no stack left"),
     ("__builtin_trap();", "enqueue on CPU 0 reached an instruction that no program has"),
     ("scx_bpf_dsq_insert((void *)0x4000, 0, 0, 0);", "enqueue on CPU 0 used a wild pointer, 0x4"),
+    ("scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, 0, 0); scx_bpf_kick_cpu(scx_bpf_task_cpu(p), SCX_KICK_PREEMPT);",
+     "CPU [01] is kicked again and again, and no task can run there"),
     ("static struct task_struct made; made.pid = p->pid; scx_bpf_dsq_insert(&made, 0, 0, 0);", "is given for a task"),
 ]
 
@@ -188,6 +190,39 @@ def test_a_scheduler_that_breaks_a_rule_is_thrown_out_with_the_rule(sim, broken,
     run = sim("--check", "--scx", f"{broken},rule={rule}", "--hang", "200ms", "--cpus", "2", "--time", "1s", "hogs:n=3")
     assert matches(RULES[rule][1], run.err), run.err
     assert run.share("hog") == pytest.approx(200, abs=1)
+
+
+QUEUED = """#include <scx/common.bpf.h>
+static u32 nr_sleeps;
+static void expect(struct task_struct *p, bool queued, const char *op)
+{
+    if (!(p->scx.flags & SCX_TASK_QUEUED) == queued)
+        scx_bpf_error("%s: SCX_TASK_QUEUED is wrong", op);
+}
+s32 BPF_STRUCT_OPS(queued_select_cpu, struct task_struct *p, s32 prev, u64 flags)
+{
+    expect(p, false, "select_cpu");
+    return prev;
+}
+void BPF_STRUCT_OPS(queued_runnable, struct task_struct *p, u64 flags) { expect(p, true, "runnable"); }
+void BPF_STRUCT_OPS(queued_running, struct task_struct *p) { expect(p, true, "running"); }
+void BPF_STRUCT_OPS(queued_enable, struct task_struct *p) { expect(p, false, "enable"); }
+void BPF_STRUCT_OPS(queued_quiescent, struct task_struct *p, u64 flags)
+{
+    expect(p, true, "quiescent");
+    if (++nr_sleeps == 50)
+        scx_bpf_exit(0, "%u sleeps", nr_sleeps);
+}
+SCX_OPS_DEFINE(queued_ops, .select_cpu = (void *)queued_select_cpu, .runnable = (void *)queued_runnable,
+               .running = (void *)queued_running, .enable = (void *)queued_enable,
+               .quiescent = (void *)queued_quiescent, .name = "queued");
+"""
+
+
+def test_the_flag_of_a_task_says_whether_it_is_runnable(sim, tmp_path):
+    (tmp_path / "queued.bpf.c").write_text(QUEUED)
+    run = sim("--scx", load(str(tmp_path / "queued.bpf.c")), "--cpus", "2", "--time", "1s", "hogs:n=2", "bursts:n=3")
+    assert matches("unregistered from BPF.*queued: 50 sleeps", run.err), run.err
 
 
 def test_a_kick_that_is_to_wait_is_a_kick(sim, tmp_path):
