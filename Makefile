@@ -142,7 +142,7 @@ DEPS = -MMD -MP
 LIB_C := $(wildcard lib/*.c)
 SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c) $(POLICIES)
 # What simulator and kernel share as hosts of programs written for sched_ext.
-SCX_C := sim/scx/op.c sim/scx/group.c sim/scx/kfunc.c sim/scx/map.c
+SCX_C := $(addprefix sim/scx/,op.c group.c kfunc.c map.c mask.c tree.c half.c)
 KERNEL_C := $(filter-out $(OTHER_C),$(wildcard kernel/*/*.c tests/kernel/*.c)) $(SCX_C)
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)
@@ -181,7 +181,7 @@ $(call KOBJ,kernel/tty/font.c): KFLAGS += -I$(B)/font
 
 # The functions that programs written for sched_ext may call, as EXPORT(name).
 $(B)/scx/exports/scx_exports.inc: sim/scx/include/scx/functions.h
-	$(Q)mkdir -p $(@D) && sed -nE 's/^[a-z].*[ *]((scx|bpf)_[a-z0-9_]+)\(.*/EXPORT(\1)/p' $< >$@
+	$(Q)mkdir -p $(@D) && sed -nE 's/^[a-z].*[ *]((scx|bpf|half|cpu)_[a-z0-9_]+)\(.*/EXPORT(\1)/p' $< >$@
 $(call KOBJ,kernel/scx/object.c): $(B)/scx/exports/scx_exports.inc
 $(call KOBJ,kernel/scx/object.c): KFLAGS += -I$(B)/scx/exports
 

@@ -67,7 +67,7 @@ scx-programs:
 	$(Q)out=$(B)/scx/$(SCX) && made=$$out.$$$$ && trap 'rm -f '$$made.'*' EXIT && \
 	$(CC) $(SCX_CFLAGS) -E -o $$made.i $(SRC) && \
 	$(PYTHON) tools/scripts/scx_maps.py $(abspath $(SRC) sim/scx/halves/$(SCX).c) <$$made.i >$$made.c && \
-	$(CC) $(SCX_CFLAGS) -DUSER_HALF -shared -I$(dir $(SRC)) -o $$made.so $$made.c && mv $$made.so $$out.so && \
+	$(CC) $(SCX_CFLAGS) -shared -I$(dir $(SRC)) -o $$made.so $$made.c && mv $$made.so $$out.so && \
 	$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$(dir $(SRC)) -c -o $$made.o $$made.c && mv $$made.o $$out.o
 .PHONY: scx-programs
 

@@ -6,7 +6,9 @@
 #include "kernel/pseudo/procfs.h"
 #include "kernel/scx/scx.h"
 #include "kernel/task/task.h"
+#include "kernel/time/speed.h"
 #include "kernel/time/time.h"
+#include "lib/opp.h"
 #include "lib/prng.h"
 
 void scx_relax(void)
@@ -21,7 +23,32 @@ u32 scx_nr_cpus(void)
 
 u32 scx_this_cpu(void)
 {
-	return arch_cpu_id();
+	const struct scx_frame *f = scx_frame();
+
+	return f && f->pinned ? f->pinned - 1 : arch_cpu_id();
+}
+
+struct scx_place scx_place(u32 cpu)
+{
+	const struct opp_table *speeds = speed_table();
+	struct scx_place place = { arch_cpus[cpu].core, arch_cpus[cpu].llc, OPP_CAPACITY };
+	const struct opp_type *type;
+
+	if (!speeds)
+		return place;
+	type = &speeds->type[speeds->type_of[speeds->domain_of[cpu]]];
+	place.capacity = type->opp[type->nr_opps - 1].capacity;
+	return place;
+}
+
+u32 scx_hz(void)
+{
+	return tick_hz;
+}
+
+void scx_need_constant(void *p, size_t n)
+{
+	scx_need(p, n, true);
 }
 
 u64 scx_clock(void)
@@ -79,14 +106,15 @@ void scx_free_large(void *p)
 	vmap_free(p);
 }
 
-/* --- tasks that have left ------------------------------------------------- */
+/* --- memory that has left ------------------------------------------------- */
 
 static struct scx_left *left; /* a stack; atomic */
 
-/* The runqueue of the task is locked, so that it cannot be waited for here. */
+/* In a call, which cannot wait for others. */
 void scx_keep_left(struct scx_left *l)
 {
-	thread_get(thread_of(l->t));
+	if (l->t)
+		thread_get(thread_of(l->t));
 	l->next = READ_ONCE(left);
 	while (!__atomic_compare_exchange_n(&left, &l->next, l, false, __ATOMIC_RELEASE,
 					    __ATOMIC_RELAXED))
@@ -109,7 +137,8 @@ void scx_free_left(void)
 		scx_wait_for_calls();
 	for (; all; all = next) {
 		next = all->next;
-		thread_put(thread_of(all->t));
+		if (all->t)
+			thread_put(thread_of(all->t));
 		scx_free(all);
 	}
 }

@@ -25,7 +25,8 @@ static struct {
 	struct mutex lock;
 	struct scx_object object;
 	struct ext_ops ops;
-	void *memory; /* of the class */
+	void *memory;	       /* of the class */
+	const char *constants; /* of the user, while it loads */
 	u64 nr_loads;
 	bool loaded;	/* also read without the lock */
 	bool unloading; /* as that */
@@ -82,6 +83,7 @@ static void free_program(void)
 	scx_timers_close();
 	mutex_lock(&cgroup_mutex);
 	scx_maps_close();
+	scx_objects_free();
 	scx_groups_free();
 	mutex_unlock(&cgroup_mutex);
 	vmap_free(state.memory);
@@ -202,11 +204,13 @@ static const char *set_constant(const struct scx_program *program, const char *w
 	return NULL;
 }
 
-/* Sets all of @words, which commas divide. */
-static const char *set_constants(const struct scx_program *program, char *words)
+/* Sets all of @list, which commas divide. */
+static const char *set_constants(const struct scx_program *program, const char *list)
 {
+	char copy[SCX_PATH_MAX], *words = list ? copy : NULL;
 	const char *why = NULL;
 
+	str_copy(copy, list ?: "", sizeof(copy));
 	while (words && !why) {
 		char *comma = strchr(words, ',');
 
@@ -218,7 +222,13 @@ static const char *set_constants(const struct scx_program *program, char *words)
 	return why;
 }
 
-static const char *check_program(struct scx_object *o, char *constants)
+/* The words were right when the program was checked. */
+void scx_set_constants(void)
+{
+	set_constants(scx.program, state.constants);
+}
+
+static const char *check_program(struct scx_object *o, const char *constants)
 {
 	static char lacking[80];
 	const struct scx_program *program = scx_object_program(o);
@@ -234,7 +244,7 @@ static const char *check_program(struct scx_object *o, char *constants)
 	if (!*program->ops->name || program->ops->dispatch_max_batch > EXT_BATCH_MAX)
 		return "has no name, or too large a dispatch_max_batch";
 	why = set_constants(program, constants);
-	scx_object_protect(o);
+	scx_object_protect_text(o);
 	return why;
 }
 
@@ -274,9 +284,11 @@ static const char *start(int *err)
 		why = sched_ext_refusal(state.memory)->message;
 		return *why ? why : "its init returned an error";
 	}
+	scx_object_protect_constants(&state.object);
 	state.loaded = true;
 	state.nr_loads++;
 	settle_all();
+	with_irqs_off(sched_ext_outside(machine, scx_attached, NULL));
 	kprintf("sched_ext: BPF scheduler \"%s\" enabled\n", state.ops.name);
 	ktimer_start(&state.look, clock_ns() + LOOK_NS);
 	scx_show_root(true);
@@ -293,7 +305,7 @@ static int begin_helper(void)
 }
 
 /* The program @path takes the place of the one that is loaded, if it is a program at all. */
-static int load_locked(const char *path, char *constants)
+static int load_locked(const char *path, const char *constants)
 {
 	struct scx_object fresh = { 0 };
 	int err = begin_helper();
@@ -307,6 +319,7 @@ static int load_locked(const char *path, char *constants)
 	}
 	unload_locked();
 	state.object = fresh;
+	state.constants = constants;
 	scx.program = scx_object_program(&state.object);
 	why = start(&err);
 	if (!why)
@@ -329,6 +342,7 @@ int scx_load(const char *spec)
 		*comma++ = 0;
 	mutex_lock(&state.lock);
 	err = load_locked(path, comma);
+	state.constants = NULL;
 	mutex_unlock(&state.lock);
 	return err;
 }

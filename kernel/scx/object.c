@@ -334,12 +334,20 @@ static unsigned set_prot(void *arg, u64 va, u64 pa, unsigned prot)
 	return *(unsigned *)arg;
 }
 
-void scx_object_protect(struct scx_object *o)
+void scx_object_protect_text(struct scx_object *o)
 {
-	unsigned text = PT_READ | PT_EXEC, constants = PT_READ;
+	unsigned text = PT_READ | PT_EXEC;
 
 	might_sleep();
 	arch_pt_walk(arch_kernel_pt, o->base, o->text_end, set_prot, &text);
+	arch_tlb_shootdown(arch_kernel_pt);
+}
+
+void scx_object_protect_constants(struct scx_object *o)
+{
+	unsigned constants = PT_READ;
+
+	might_sleep();
 	arch_pt_walk(arch_kernel_pt, o->text_end, o->constants_end, set_prot, &constants);
 	arch_tlb_shootdown(arch_kernel_pt);
 }
@@ -457,6 +465,7 @@ const struct scx_program *scx_object_program(const struct scx_object *o)
 		    !symbol_value(o, i, &at))
 			p = (const struct scx_program *)at;
 	if (!p || !holds(o, p, sizeof(*p)) || !holds(o, p->ops, sizeof(*p->ops)) || !p->ops->name ||
+	    (p->half && (u64)p->half - o->base >= o->text_end - o->base) ||
 	    !holds_text(o, p->ops->name) || !holds_operations(o, p->ops) ||
 	    !holds_maps(o, p->maps) || !holds_constants(o, p->constants))
 		return NULL;

@@ -29,8 +29,10 @@ struct scx_object {
 /* Loads the file @path. NULL, or the sentence that says why it is damaged, with *@err set. */
 const char *scx_object_open(struct scx_object *o, const char *path, int *err);
 void scx_object_close(struct scx_object *o);
-/* From now on text and constants cannot be written. Sleeps. */
-void scx_object_protect(struct scx_object *o);
+/* From now on text cannot be written. Sleeps. */
+void scx_object_protect_text(struct scx_object *o);
+/* Constants neither. Sleeps. */
+void scx_object_protect_constants(struct scx_object *o);
 /* The table of the program in @o, if all that it points to is in @o; else NULL. */
 const struct scx_program *scx_object_program(const struct scx_object *o);
 /* "name+0x12" of the object's function at @ip, or the number. Returns @buf. */
@@ -55,9 +57,9 @@ const char *scx_state(void);
 u64 scx_nr_loads(void);
 /* Returns when each call of the program that was running has ended. Sleeps. */
 void scx_wait_for_calls(void);
-/* Are there tasks that have left the program, and are kept for calls that are running? */
+/* Is there memory that has left the program, and is kept for calls that are running? */
 bool scx_has_left(void);
-/* Frees them when those calls have ended. The program stays loaded meanwhile. Sleeps. */
+/* Frees it when those calls have ended. The program stays loaded meanwhile. Sleeps. */
 void scx_free_left(void);
 /* The directory of the loaded scheduler in /sys appears or goes (sysfs.c). */
 void scx_show_root(bool visible);

@@ -92,8 +92,6 @@ static void ext_enqueue(struct rq *rq, struct task *t, unsigned queue_flags)
 		er->watch_at = rq->clock + er->x->timeout_ns / 2;
 		rq->timer_stale = true;
 	}
-	if (!(queue_flags & (QUEUE_RESTORE | QUEUE_MIGRATING)))
-		er->nr_vain = 0;
 	if (!(queue_flags & QUEUE_MIGRATING))
 		EXT_OP(er, EXT_OTHER, t, runnable, t, flags);
 	ext_place(er, t, flags);
@@ -157,8 +155,9 @@ static bool ext_dequeue(struct rq *rq, struct task *t, unsigned queue_flags)
 	struct ext_task *e = ext_part(t);
 	u64 flags = queue_flags & DEQUEUE_SLEEP;
 
+	/* It has run: that makes up for some kicks (count_vain). */
 	if (flags)
-		er->nr_vain = 0;
+		er->nr_vain -= min(er->nr_vain, 64u);
 	take_back(er, t, flags);
 	if (er->curr == t)
 		stop_running(er, t, false);

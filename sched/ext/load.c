@@ -167,7 +167,7 @@ void sched_ext_settle(struct sched *s, struct task *t)
 /*
  * A scheduler that kicks a CPU whenever that switches lets nobody run there. Its tasks are picked
  * again and again, so none waits for long; and in a simulation, where a switch may take no time,
- * there would be no end. Sleeps and wakeups show that somebody ran (ext.c).
+ * there would be no end. Tasks that go to sleep there have run, and count against it (ext_dequeue).
  */
 static void count_vain(struct ext_rq *er, u32 kick)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Between a program written for sched_ext and its host, which is the simulator (sim/scx/) or the
- * kernel (kernel/scx/). Both link op.c, kfunc.c and map.c, and each has the functions of the
- * second part.
+ * Between a program written for sched_ext and its host: the simulator (sim/scx/) or the kernel
+ * (kernel/scx/). Both link all but scx.c, guard.c and timer.c, which are the simulator's own, and
+ * each has the functions of the second part.
  */
 #pragma once
 
@@ -22,6 +22,7 @@ struct scx_frame {
 	struct scx_frame *outer;
 	struct scx_walk *walks;	    /* that it has not ended yet */
 	struct bpf_spin_lock *lock; /* that it holds */
+	u32 pinned;		    /* a user half: 1 + the CPU on which it seems to be */
 	struct rq rq;		    /* for scx_bpf_cpu_rq() */
 };
 
@@ -35,12 +36,12 @@ struct scx {
 extern struct scx scx;
 
 /*
- * A task that the program has no longer. Calls that were running then may use its view, and the
- * task, to their end.
+ * Memory that the program has no longer. Calls that were running then may use it to their end. The
+ * view of a task is such memory, and then the task stays, too.
  */
 struct scx_left {
 	struct scx_left *next; /* the host's */
-	struct task *t;
+	struct task *t;	       /* NULL: of no task */
 };
 
 /* The program's view of @t, brought up to date; of the idle task if @t is none of its own. */
@@ -49,8 +50,10 @@ struct task_struct *scx_see(struct task *t);
 struct task_struct *scx_see_pid(u32 pid);
 /* The task that the program means, even if it has left meanwhile; NULL: there is none such. */
 struct task *scx_task(const struct task_struct *p);
-/* No new call finds @left any more. */
+/* No new call finds @left any more, if it is a task's. */
 void scx_unsee(struct scx_left *left);
+/* All tasks are the program's: its user half is told. For sched_ext_outside(). */
+void scx_attached(struct ext_call *c, void *unused);
 /* The table of operations for the class, made from the program's. */
 struct ext_ops scx_operations(void);
 /* NULL, or the thing that a program with these flags needs and the class has not. */
@@ -73,6 +76,11 @@ const char *scx_maps_open(void);
 void scx_maps_close(void);
 void scx_forget_task(const struct task_struct *p);
 void scx_forget_group(const struct cgroup *cgrp);
+
+/* @data, an object of the program (tree.c), has one holder more; else false and a fault. */
+bool scx_obj_hold(const void *data);
+/* All objects of the program end, which is never called again. */
+void scx_objects_free(void);
 
 /*
  * Control groups (group.c). The program hears of those that there are when it is loaded and when it
@@ -116,6 +124,16 @@ struct scx_frame *scx_frame(void);
 void scx_need(const void *p, size_t n, bool write);
 /* This CPU looks at a word again and again, which another is to change. */
 void scx_relax(void);
+/* The same for writing constants of the program, in its user half. */
+void scx_need_constant(void *p, size_t n);
+/* The constants that the user named have the user's values. In the operation init. */
+void scx_set_constants(void);
+/* Where @cpu is, by numbers of cores and caches, and its capacity in 1024ths of the fastest. */
+struct scx_place {
+	u32 core, llc, capacity;
+};
+struct scx_place scx_place(u32 cpu);
+u32 scx_hz(void);
 u32 scx_nr_cpus(void);
 u32 scx_this_cpu(void);
 u64 scx_clock(void);

@@ -59,8 +59,6 @@ void guard_crashed(struct guard *g)
 		snprintf(where, sizeof(where), ", %p", place);
 	snprintf(text, sizeof(text), "%s on CPU %u %s%s", g->operation, scx_sim()->this_cpu, cause,
 		 where);
-	if (!g->call)
-		usage_error("%s: %s", scx.program->ops->name, text);
 	ext_report(g->call, EXT_EXIT_ERROR, 0, text);
 }
 

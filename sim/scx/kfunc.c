@@ -323,46 +323,6 @@ void scx_bpf_cpuperf_set(s32 cpu, u32 perf)
 	(void)cpu, (void)perf;
 }
 
-/* --- masks ---------------------------------------------------------------- */
-
-bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask)
-{
-	NEED(mask);
-	return cpu < CPU_MAX && cpumask_test(mask, cpu);
-}
-
-u32 bpf_cpumask_first(const struct cpumask *mask)
-{
-	NEED(mask);
-	return cpumask_first(mask);
-}
-
-u32 bpf_cpumask_weight(const struct cpumask *mask)
-{
-	NEED(mask);
-	return cpumask_weight(mask);
-}
-
-bool bpf_cpumask_empty(const struct cpumask *mask)
-{
-	NEED(mask);
-	return cpumask_empty(mask);
-}
-
-bool bpf_cpumask_intersects(const struct cpumask *a, const struct cpumask *b)
-{
-	NEED(a);
-	NEED(b);
-	return cpumask_intersects(a, b);
-}
-
-bool bpf_cpumask_subset(const struct cpumask *a, const struct cpumask *b)
-{
-	NEED(a);
-	NEED(b);
-	return cpumask_subset(a, b);
-}
-
 /* --- locks ---------------------------------------------------------------- */
 
 /* Looks at a lock before its holder counts as lost. */

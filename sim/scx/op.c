@@ -117,6 +117,8 @@ void scx_unsee(struct scx_left *left)
 	struct seen *seen = container_of(left, struct seen, left);
 	struct task_struct *p = &seen->p;
 
+	if (!left->t)
+		return;
 	__atomic_compare_exchange_n(&scx.task[seen->pid], &p, NULL, false, __ATOMIC_ACQ_REL,
 				    __ATOMIC_RELAXED);
 }
@@ -247,10 +249,29 @@ static void op_disable(struct ext_call *c, struct task *t)
 	RUN(c, disable, scx_see(t));
 }
 
+static void run_half(struct ext_call *c, enum half_phase phase)
+{
+	if (scx.program->half)
+		scx_call(c, "the user half", (void *)scx.program->half, phase, 0, 0);
+}
+
+void scx_attached(struct ext_call *c, void *unused)
+{
+	(void)unused;
+	run_half(c, HALF_ATTACHED);
+}
+
 static s32 op_init(struct ext_call *c)
 {
-	s32 err = OPS->init ? (s32)RUN(c, init, 0) : 0;
+	const struct scx_variable *hz = scx_constant(scx.program, "CONFIG_HZ", 9);
+	s32 err;
 
+	if (hz)
+		*(u32 *)hz->address = scx_hz();
+	run_half(c, HALF_CONSTANTS);
+	scx_set_constants();
+	run_half(c, HALF_LOADED);
+	err = OPS->init ? (s32)RUN(c, init, 0) : 0;
 	return err ?: scx_groups_open(c);
 }
 

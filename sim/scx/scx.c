@@ -11,9 +11,6 @@
 
 #define NR_DSQS 1024u
 
-/* When a user half is called: halves/half.h has the same. */
-enum half_phase { HALF_CONSTANTS, HALF_LOADED, HALF_ATTACHED };
-
 #define OPS (scx.program->ops)
 
 /* --- the host of the shared part ------------------------------------------ */
@@ -90,7 +87,24 @@ u32 scx_nr_cpus(void)
 
 u32 scx_this_cpu(void)
 {
-	return host.sim->this_cpu;
+	return host.top && host.top->pinned ? host.top->pinned - 1 : host.sim->this_cpu;
+}
+
+struct scx_place scx_place(u32 cpu)
+{
+	const struct sim_cpu *c = &host.sim->cpus[cpu];
+
+	return (struct scx_place){ c->core, c->llc, c->speed };
+}
+
+u32 scx_hz(void)
+{
+	return host.sim->config.hz;
+}
+
+void scx_need_constant(void *p, size_t n)
+{
+	process_make_writable(p, n);
 }
 
 u64 scx_clock(void)
@@ -222,12 +236,9 @@ void scx_open(const char *spec)
 	}
 }
 
-/* The program's user half does its part, if we have one. */
-static void run_half(enum half_phase phase)
+void scx_set_constants(void)
 {
-	if (scx.program->half)
-		scx_call(NULL, "the user half", (void *)scx.program->half, phase, 0, 0);
-	for (u32 i = 0; phase == HALF_CONSTANTS && i < host.nr_constants; i++)
+	for (u32 i = 0; i < host.nr_constants; i++)
 		set_constant(OPS->name, host.constants[i]);
 }
 
@@ -278,7 +289,6 @@ static void prepare(struct sim *sim)
 	host.sim = sim;
 	scx.idle = (struct task_struct){ .comm = "swapper", .flags = PF_IDLE };
 	prng_seed(&host.rng, sim->config.seed);
-	CONFIG_HZ = sim->config.hz;
 	lacking = scx_maps_open();
 	if (lacking)
 		usage_error("%s: the map %s is of a type that is not there yet", OPS->name,
@@ -294,8 +304,6 @@ const struct ext_ops *scx_come(struct sim *sim, const char *spec)
 	if (scx_has_groups(scx.program))
 		usage_error("--scx %s: operations for groups are not explored", spec);
 	prepare(sim);
-	run_half(HALF_CONSTANTS);
-	run_half(HALF_LOADED);
 	return &ops;
 }
 
@@ -307,6 +315,7 @@ void scx_go(bool alive)
 	free_left();
 	scx_timers_end(alive);
 	scx_maps_close();
+	scx_objects_free();
 	scx_groups_free();
 	process_unload(host.path);
 	free(host.words);
@@ -348,8 +357,6 @@ void scx_load(struct sim *sim)
 	guard_open();
 	prepare(sim);
 	sim_enter(sim, 0);
-	run_half(HALF_CONSTANTS);
-	run_half(HALF_LOADED);
 	err = sched_ext_load(sim->s, host.memory, NR_DSQS, &ops);
 	if (err)
 		usage_error("%s refuses the machine: init returned %d. %s", OPS->name, err,
@@ -357,7 +364,6 @@ void scx_load(struct sim *sim)
 	sim->after_event = watch;
 	sim->group_begins = begin_group;
 	sim->group_changes = prepare_move;
-	run_half(HALF_ATTACHED);
-	sim->this_cpu = 0;
+	sched_ext_outside(sim->s, scx_attached, NULL);
 	sim_leave(sim);
 }

@@ -14,7 +14,6 @@
 void scx_open(const char *spec);
 /* The name of the program that was opened, or NULL. */
 const char *scx_name(void);
-extern unsigned CONFIG_HZ; /* for programs that declare it (half.c) */
 
 /* The machine that the program runs on. */
 struct sim *scx_sim(void);

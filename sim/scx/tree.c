@@ -1,29 +1,127 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Objects that a program allocates, and trees of them. */
-#include <stdlib.h>
-
-#include "sim/engine/util.h"
+/*
+ * Objects that a program allocates, and trees of them. A program may give any address for an
+ * object, so one is found by it before anything is freed. Objects that a program still has end with
+ * it.
+ *
+ * Lock: objects_lock, a leaf. A tree is the program's, which has a lock for it.
+ */
+#include "lib/errno.h"
+#include "sim/scx/binding.h"
 #include "sim/scx/include/scx/functions.h"
-#include "sim/scx/include/scx/simulator.h"
+
+#define BUCKETS	   256u
+#define OBJECT_MAX (1u << 20) /* bytes of one */
+#define NODES_MAX  (1u << 16) /* of a tree: more are a ring */
+
+struct object {
+	struct scx_left left; /* first: the host frees it by that */
+	struct object *next;  /* in its bucket */
+	u32 holders;
+	u8 data[] __aligned(16);
+};
+
+static struct host_lock objects_lock = { .rank = HOST_RANK_LEAF };
+static struct object *objects[BUCKETS];
+
+/* Where the object that begins at @data is, or would be. */
+static struct object **place_of(const void *data)
+{
+	struct object **at = &objects[((uintptr_t)data >> 4) * 0x9e3779b1u >> 16 & (BUCKETS - 1)];
+
+	while (*at && (*at)->data != data)
+		at = &(*at)->next;
+	return at;
+}
 
 void *scx_obj_new(size_t size)
 {
-	return allocate(1, size);
+	struct object *o = size <= OBJECT_MAX ? scx_alloc(sizeof(*o) + size) : NULL;
+
+	if (!o)
+		return NULL;
+	o->holders = 1;
+	host_lock(&objects_lock);
+	*place_of(o->data) = o;
+	host_unlock(&objects_lock);
+	return o->data;
+}
+
+/* The object at @data has one holder more, or less. False and a fault: there is none. */
+static bool count_holder(const void *data, bool more)
+{
+	struct object **at, *o, *unheld = NULL;
+
+	host_lock(&objects_lock);
+	at = place_of(data);
+	o = *at;
+	if (o)
+		o->holders += more ? 1 : -1u;
+	if (o && !o->holders) {
+		unheld = o;
+		*at = o->next;
+	}
+	host_unlock(&objects_lock);
+	if (unheld)
+		scx_keep_left(&unheld->left);
+	if (!o)
+		ext_report(scx_frame()->call, EXT_EXIT_ERROR, 0,
+			   "an object that the program has not, or no longer");
+	return o;
+}
+
+bool scx_obj_hold(const void *data)
+{
+	return count_holder(data, true);
 }
 
 void bpf_obj_drop(void *object)
 {
-	free(object);
+	count_holder(object, false);
+}
+
+void scx_objects_free(void)
+{
+	for (u32 i = 0; i < BUCKETS; i++)
+		while (objects[i]) {
+			struct object *o = objects[i];
+
+			objects[i] = o->next;
+			scx_free(o);
+		}
+}
+
+/* --- trees ---------------------------------------------------------------- */
+
+/* The next link of a walk, of which this is the step @n; NULL and a fault if it has no end. */
+static struct bpf_rb_node **next_link(struct bpf_rb_node **at, u32 n)
+{
+	if (n == NODES_MAX) {
+		ext_report(scx_frame()->call, EXT_EXIT_ERROR, 0, "a tree without an end");
+		return NULL;
+	}
+	if (*at)
+		scx_need(*at, sizeof(**at), true);
+	return at;
 }
 
 /* Trees of programs have a few nodes, one for each group: a sorted list answers the same. */
 int bpf_rbtree_add(struct bpf_rb_root *root, struct bpf_rb_node *node,
 		   bool (*less)(struct bpf_rb_node *a, const struct bpf_rb_node *b))
 {
-	struct bpf_rb_node **at = &root->first;
+	struct bpf_rb_node **at;
+	u32 n = 0;
 
-	while (*at && !less(node, *at))
-		at = &(*at)->next;
+	scx_need(root, sizeof(*root), true);
+	scx_need(node, sizeof(*node), true);
+	if (node->root)
+		return -EINVAL;
+	at = next_link(&root->first, n);
+	while (at && *at && !less(node, *at))
+		at = next_link(&(*at)->next, ++n);
+	if (!at)
+		return -EINVAL;
+	node->root = root;
 	node->next = *at;
 	*at = node;
 	return 0;
@@ -31,17 +129,23 @@ int bpf_rbtree_add(struct bpf_rb_root *root, struct bpf_rb_node *node,
 
 struct bpf_rb_node *bpf_rbtree_first(struct bpf_rb_root *root)
 {
+	scx_need(root, sizeof(*root), false);
 	return root->first;
 }
 
 struct bpf_rb_node *bpf_rbtree_remove(struct bpf_rb_root *root, struct bpf_rb_node *node)
 {
-	struct bpf_rb_node **at = &root->first;
+	struct bpf_rb_node **at;
+	u32 n = 0;
 
-	while (*at && *at != node)
-		at = &(*at)->next;
-	if (!*at)
+	scx_need(root, sizeof(*root), true);
+	scx_need(node, sizeof(*node), true);
+	at = next_link(&root->first, n);
+	while (at && *at && *at != node)
+		at = next_link(&(*at)->next, ++n);
+	if (!at || !*at)
 		return NULL;
 	*at = node->next;
+	node->root = NULL;
 	return node;
 }

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Programs written for sched_ext as schedulers of the booted kernel: loading, shares, swaps, ends, damaged files."""
 
+import os
 import pathlib
 import re
 
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.sim.test_scx import load
+from tests.sim.test_scx import CRATES, FOREIGN, load
 from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
@@ -16,6 +17,8 @@ BROKEN = """#include <scx/common.bpf.h>
 const volatile u32 rule;
 static volatile u64 zero;
 static struct bpf_spin_lock lock;
+static struct bpf_rb_root tree;
+static bool less(struct bpf_rb_node *a, const struct bpf_rb_node *b) { return a < b; }
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __type(key, u32);
@@ -52,6 +55,14 @@ MISTAKES = [
     ("bpf_map_update_elem((void *)&zero, (void *)&zero, (void *)&zero, 0);", "a map that is none"),
     ("bpf_spin_lock(&lock); bpf_spin_lock(&lock);", "a second lock in one call"),
     ("bpf_spin_unlock(&lock);", "a lock is released that is not held"),
+    ("bpf_obj_drop((void *)&zero);", "an object that the program has not, or no longer"),
+    ("struct bpf_cpumask *m = bpf_cpumask_create(); bpf_cpumask_release(m); bpf_cpumask_release(m);", "an object that"),
+    ("bpf_cpumask_set_cpu(1, (void *)0x1234);", "bad pointer given to a function, address 1234"),
+    ("bpf_cpumask_set_cpu(1, (void *)&broken_enqueue);", "bad pointer given to a function, address ffffc9"),
+    ("static struct bpf_rb_node a; a.next = &a; tree.first = &a; bpf_rbtree_remove(&tree, (void *)&lock);",
+     "a tree without an end"),
+    ("tree.first = (void *)0x1000; bpf_rbtree_add(&tree, bpf_obj_new(struct bpf_rb_node), less);",
+     "bad pointer given to a function, address 1000"),
     ("scx_bpf_dsq_insert(q, 7, 0, 0); return;", "non-existent DSQ 0x7"),
     ("scx_bpf_kick_cpu((s32)bpf_get_smp_processor_id(), SCX_KICK_PREEMPT);", r"CPU \d is kicked again and again"),
 ]
@@ -281,6 +292,93 @@ def test_a_thread_has_the_number_of_its_process(guest, tmp_path):
     assert process == expect(r"process (\d+)\n", text)[1] and int(thread) > int(process)
 
 
+# It takes the place of scx_flatcg, whose user half sets nr_cpus. Each task has an object with a key, and a mask.
+OWN = """#include <scx/common.bpf.h>
+const volatile u32 nr_cpus;
+struct node { struct bpf_rb_node rb; u32 key; struct bpf_cpumask __kptr *mask; };
+private(A) struct bpf_spin_lock lock;
+private(A) struct bpf_rb_root tree __contains(node, rb);
+static u32 nr_tasks, nr_taken;
+static bool less(struct bpf_rb_node *a, const struct bpf_rb_node *b)
+{
+    return container_of(a, struct node, rb)->key < container_of(b, struct node, rb)->key;
+}
+static __noinline void check(struct node *node)
+{
+    struct bpf_cpumask *mask = bpf_kptr_xchg(&node->mask, NULL);
+
+    if (!mask || bpf_cpumask_first(cast_mask(mask)) != node->key % nr_cpus || bpf_cpumask_weight(cast_mask(mask)) != 1)
+        scx_bpf_error("the mask of %u is another", node->key);
+    else
+        bpf_cpumask_release(mask);
+}
+s32 BPF_STRUCT_OPS_SLEEPABLE(own_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+    struct node *node = bpf_obj_new(typeof(*node));
+    struct bpf_cpumask *mask = bpf_cpumask_create();
+
+    if (!node || !mask || !nr_cpus || nr_cpus != scx_bpf_nr_cpu_ids())
+        return -12;
+    node->key = p->pid * 7919 % 1000;
+    bpf_cpumask_set_cpu(node->key % nr_cpus, mask);
+    if (bpf_kptr_xchg(&node->mask, mask))
+        return -17;
+    bpf_spin_lock(&lock);
+    if (bpf_rbtree_add(&tree, &node->rb, less) || !bpf_rbtree_add(&tree, &node->rb, less))
+        scx_bpf_error("a node is in two places");
+    bpf_spin_unlock(&lock);
+    return 0;
+}
+void BPF_STRUCT_OPS(own_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+    struct bpf_rb_node *first;
+    u32 last = 0;
+
+    if (++nr_taken > 1 || p->static_prio != 127)
+        return;
+    bpf_spin_lock(&lock);
+    for (first = bpf_rbtree_first(&tree); first; first = bpf_rbtree_first(&tree)) {
+        struct node *node = container_of(first, struct node, rb);
+
+        if (node->key < last || bpf_rbtree_remove(&tree, first) != first || bpf_rbtree_remove(&tree, first))
+            scx_bpf_error("%u behind %u", node->key, last);
+        last = node->key;
+        check(node);
+        bpf_obj_drop(node);
+        nr_tasks++;
+    }
+    bpf_spin_unlock(&lock);
+    scx_bpf_exit(0, "%u tasks on %u CPUs", nr_tasks, nr_cpus);
+}
+SCX_OPS_DEFINE(own_ops, .init_task = (void *)own_init_task, .exit_task = (void *)own_exit_task, .name = "own");
+"""
+
+
+def test_a_program_has_objects_masks_trees_and_a_user_half(guest, tmp_path):
+    (tmp_path / "scx_flatcg.bpf.c").write_text(OWN)
+    files = files_of(path_of(tmp_path / "scx_flatcg.bpf.c"))
+    text = guest("sleep 1 & sleep 1 & sleep 1 & " + use("scx:scx_flatcg.o") + "nice -n 7 true; wait", cpus=3,
+                 icount=True, files=files)
+    assert int(expect(r"sched_ext: own: (\d+) tasks on 3 CPUs\n", text)[1]) >= 6
+
+
+# Shares of hogs of nice 0, 5 and 10 on two CPUs. Most of these give all the same, or do not look at weights here.
+EVEN, WEIGHED = [33.3, 33.3, 33.3], [50.0, 37.5, 12.5]
+
+
+@pytest.mark.nightly("a program of others that the kernel refuses or throws out, or whose shares are others")
+@pytest.mark.skipif(not os.path.exists(f"{CRATES}/scx_bpfland"), reason="sh tools/setup.sh --scx fetches them")
+@pytest.mark.parametrize("source, ideal", [
+    (f"{CRATES}/scx_bpfland/main", EVEN), (f"{CRATES}/scx_flash/main", WEIGHED), (f"{CRATES}/scx_cosmos/main", EVEN),
+    (f"{CRATES}/scx_beerland/main", EVEN), (f"{CRATES}/scx_tickless/main", EVEN), (f"{FOREIGN}/scx_flatcg", EVEN),
+    (f"{FOREIGN}/scx_central", EVEN), (f"{FOREIGN}/scx_qmap", EVEN), (f"{FOREIGN}/scx_simple", WEIGHED)])
+def test_schedulers_of_others_run_in_the_kernel(guest, source, ideal):
+    path = path_of(f"{source}.bpf.c")
+    text = guest(use(f"scx:{path.name}") + f"hog -N 0,5,10 -t 10s; cat {ROOT_DIR}/state", cpus=2, icount=True,
+                 files=files_of(path))
+    assert shares(text) == pytest.approx(ideal, abs=7) and text.rstrip().splitlines()[-2] == "enabled"
+
+
 GROUPS = "mkdir -p /c; mount -t cgroup2 none /c; cd /c; echo +cpu > cgroup.subtree_control; mkdir a b; "
 
 
@@ -325,8 +423,8 @@ def test_a_mistake_ends_the_scheduler_and_not_the_machine(guest, tmp_path, mista
     source = tmp_path / "broken.bpf.c"
     rules = "\n".join(f"\tif (rule == {n}) {{ {text} }}" for n, (text, _) in enumerate(mistakes))
     source.write_text(BROKEN.replace("RULES", rules))
-    runs = "; ".join(f"echo rule {n}; echo scx:broken.o,rule={n} > {FAIR_CLASS}; hog -n 3 -t 20ms; cat {ROOT_DIR}/state"
-                     for n in range(len(mistakes)))
+    runs = "; ".join(f"echo rule {n}; echo scx:broken.o,rule={n} > {FAIR_CLASS}; hog -n 3 -t 20ms; sleep 0.05; "
+                     f"cat {ROOT_DIR}/state" for n in range(len(mistakes)))
     text = guest(runs, cpus=2, icount=True, files=files_of(path_of(source)))
     for part, (_, why) in zip(re.split(r"^rule \d+$", text, flags=re.MULTILINE)[1:], mistakes, strict=True):
         assert re.search(f"sched_ext: broken: (enqueue: )?{why}", part), part

@@ -16,6 +16,7 @@ NAMED = r'\w+\s*__attribute__\(\(section\("\.maps"\), used\)\)'
 MAP = re.compile(rf"struct\s*(?:\w+\s*)?\{{([^{{}}]*)\}}\s*((?:{NAMED}\s*,?\s*)+)[;=]")
 MEMBER = re.compile(r"int\s*\(\*(\w+)\)\[|\*\s*(\w+)(\[\])?;")
 CONSTANT = re.compile(r"^\s*const volatile [\w\s]+?\b(\w+)\s*(?:\[[^;=]*\])?\s*(?:=|;)", re.MULTILINE)
+EXTERN = re.compile(r"^\s*extern unsigned CONFIG_HZ\s*;", re.MULTILINE)  # a word of the machine (__kconfig)
 OPS = re.compile(r"^\s*struct sched_ext_ops (\w+) = ", re.MULTILINE)
 
 
@@ -43,18 +44,22 @@ def main() -> None:
         sys.exit(f"{source}: a scheduler has one table of operations (SCX_OPS_DEFINE); here are {len(ops)}"
                  + ("" if ops else ": is it the user half?"))
     has_half = os.path.exists(half)
-    print(f'#include "{source}"\n#ifdef USER_HALF\n' + f'#include "{half}"\n' * has_half + "#endif")
+    print(f'#include "{source}"\n' + f'#include "{half}"' * has_half)
+    constants = CONSTANT.findall(plain)
+    if EXTERN.search(plain):
+        print("unsigned CONFIG_HZ;")
+        constants.append("CONFIG_HZ")
     print("static const struct scx_map scx_map_list[] = {")
     for body, names in MAP.findall(plain):
         members = {a or b for a, b, _ in MEMBER.findall(body)}
         for name in re.findall(r"(\w+)\s*__attribute__", names):
             print(map_row(name, members))
     print("\t{ 0 }\n};\nstatic const struct scx_variable scx_constant_list[] = {")
-    for name in CONSTANT.findall(plain):
+    for name in constants:
         print(f'\t{{ "{name}", (void *)&{name}, sizeof({name}) }},')
     print("\t{ 0 }\n};\nconst struct scx_program scx_program __attribute__((visibility(\"default\"))) = {\n"
           f'\t"{source}", &{ops[0]}, scx_map_list, scx_constant_list,\n'
-          + "#ifdef USER_HALF\n\t(void (*)(u32))user_half\n#endif\n" * has_half + "};")
+          + "\t(void (*)(u32))user_half\n" * has_half + "};")
 
 
 if __name__ == "__main__":

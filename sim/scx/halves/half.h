@@ -6,12 +6,6 @@
  */
 #pragma once
 
-/* When user_half() is called. Constants that the user set by name have the last word. */
-enum half_phase {
-	HALF_CONSTANTS, /* before anything: set `const volatile` variables by HALF_SET() */
-	HALF_LOADED,	/* before init: run programs of SEC("syscall") */
-	HALF_ATTACHED,	/* all tasks are the program's */
-};
 static void user_half(enum half_phase phase);
 
 #define HALF_SET(constant, value)                                                                  \

@@ -172,9 +172,17 @@ struct scx_program {
 	void (*half)(u32 phase);	      /* its user half (halves/half.h), or NULL */
 };
 
+/* When the user half is called. Constants that the user set by name have the last word. */
+enum half_phase {
+	HALF_CONSTANTS, /* before anything: set `const volatile` variables by HALF_SET() */
+	HALF_LOADED,	/* before init: run programs of SEC("syscall") */
+	HALF_ATTACHED,	/* all tasks are the program's */
+};
+
 /* A tree of nodes that a program allocates; empty: all zero. */
 struct bpf_rb_node {
 	struct bpf_rb_node *next;
+	struct bpf_rb_root *root; /* NULL: in no tree */
 };
 struct bpf_rb_root {
 	struct bpf_rb_node *first;

@@ -24,7 +24,6 @@ typedef _Bool bool;
 #define NULL ((void *)0)
 
 #include "functions.h"
-#include "simulator.h"
 
 #define SEC(name)	__attribute__((section(name), used))
 #define __always_inline inline __attribute__((always_inline))
