@@ -62,10 +62,12 @@ def test_a_public_tree_asks_which_lab_is_meant(tree):
     assert said.endswith("has labs 2, 3, 4, 6, 7: which? --lab NN\n") and said.count("\n") == 1
 
 
-def test_code_that_does_not_compile_is_told_so_in_the_students_own_tree(tree, tmp_path):
+@pytest.mark.parametrize("before, after", [("return delta;", "return delta"), ("#include", "int x\n#include")],
+                         ids=["in_a_region", "elsewhere"])
+def test_code_that_does_not_compile_is_told_so_in_the_students_own_tree(tree, tmp_path, before, after):
     shutil.copytree(tree, tmp_path / "mine")
     mine = tmp_path / "mine/sched/fair/core/weight.c"
-    mine.write_text(mine.read_text(encoding="utf-8").replace("return delta;", "return delta"), encoding="utf-8")
+    mine.write_text(mine.read_text(encoding="utf-8").replace(before, after, 1), encoding="utf-8")
     done = lab_command(tmp_path / "mine", "grade", "--lab", "3", "--tiers", "unit", "--trusted")
     assert done.returncode == 1 and "it does not compile: sched/fair/core/weight.c:" in done.stdout, done.stderr
     assert done.stdout.endswith("score 0 of 40\n") and "Traceback" not in done.stderr

@@ -15,9 +15,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..base.progress import Waiting, waiting
-from . import outputs, submission, tiers
+from ..base.tree import ROOT
+from . import handout, outputs, submission, tiers
 from .results import Result
-from .spec import TIERS, Lab
+from .spec import TIERS, Lab, LabError
 from .workshop import SCX_FUNCTIONS, BuildFailed, Workshop
 
 WARNING_COST = CHANGE_COST = 5
@@ -81,12 +82,22 @@ def _too_much(lab: Lab, workshop: Workshop, built: list[str]) -> str:
     return f"your code calls {', '.join(name + '()' for name in calls[:3])}, and {may}; nothing was run"
 
 
-def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progress: Progress, now: Waiting) -> None:
-    workshop.learn_calls(grade.lab)
-    if "unit" in grade.chosen:
-        workshop.learn_checks(grade.lab)
-    workshop.put(grade.lab, code)
+def _learn(grade: Grade, workshop: Workshop) -> None:
+    """Learn what the tree is like without the code. In a hand-out the student may have broken it elsewhere."""
     try:
+        workshop.learn_calls(grade.lab)
+        if "unit" in grade.chosen:
+            workshop.learn_checks(grade.lab)
+    except BuildFailed as error:
+        if handout.manifest(ROOT):
+            raise
+        raise LabError(f"the tree that is to grade does not compile: {error}") from error
+
+
+def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progress: Progress, now: Waiting) -> None:
+    try:
+        _learn(grade, workshop)
+        workshop.put(grade.lab, code)
         grade.refused = workshop.reaches_around(grade.lab)
     except BuildFailed as error:
         grade.refused = f"it does not compile: {error}"

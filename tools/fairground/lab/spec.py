@@ -70,6 +70,7 @@ class Lab:
     boots: str = "it runs"        # what a machine of the hand-out says when it is told to `echo it runs`
     refused: tuple[str, ...] = ()  # names that a region may not use, though a header of its file has them
     calls: tuple[str, ...] = ()   # what a region of the kernel may call beside what its file calls anyway
+    pointers: dict[str, int] = field(default_factory=dict)  # how often a function of regions may call through one
 
     @property
     def kernel_files(self) -> tuple[str, ...]:
@@ -158,6 +159,7 @@ def load(directory: pathlib.Path) -> Lab:
             boots=data["handout"].get("boots", "it runs"),
             calls=tuple(data.get("calls", ())),
             refused=tuple(data.get("refused", ())),
+            pointers=dict(data.get("pointers", {})),
         )
     except KeyError as error:
         raise LabError(f"{path}: there is no {error.args[0]}") from error
