@@ -29,7 +29,7 @@ static unsigned nr_switches; /* to the idle thread: how often the thread slept *
 static unsigned nr_wakeups;
 static bool woken_too_early; /* `woken` was false when the thread was woken */
 
-/* The deed of the second CPU, after how many instructions it comes, and whether it was done. */
+/* The deed of the second CPU, after how many instructions it comes or came, and whether it did. */
 static void (*act)(void);
 static unsigned act_at, nr_instructions;
 static bool acted;
@@ -57,6 +57,7 @@ static bool act_between(void)
 		return false;
 	if (nr_instructions++ < act_at || switching || bucket_of(&w->key)->lock.locked)
 		return true;
+	act_at = nr_instructions - 1;
 	act_now();
 	return false;
 }
@@ -236,9 +237,10 @@ static void ends_the_sleep(void (*what)(void))
 	unsigned at = 0;
 
 	do {
-		begin(what, at++);
+		begin(what, at);
 		enqueue_waiter(w);
 		step_through(sleep_once, act_between);
+		at = act_at + 1;
 		if (!acted)
 			fail_msg("wait_for_wake() returned though nothing had ended the sleep");
 		if (thread.task.state != TASK_RUNNING)
@@ -393,8 +395,9 @@ static void the_word_changes_between_any_two_instructions_of_the_look(void **sta
 
 	(void)state;
 	do {
-		begin(store_and_wake, at++);
+		begin(store_and_wake, at);
 		step_through(look, act_between);
+		at = act_at + 1;
 		expect_an_answer();
 	} while (acted);
 	if (!sleeps || !in_its_bucket())
