@@ -216,7 +216,10 @@ static struct {
 	long woken;
 } round_;
 
-/* To the last CPU, where a hog is; but the wakeup may choose the one before. */
+/*
+ * To the last CPU, which the hog there leaves to the most urgent nice value at once, however little
+ * the scheduler gives to who wakes up; but the wakeup may choose the CPU before.
+ */
 static void go_home(void)
 {
 	struct cpu_set cpus = { 0 };
@@ -232,6 +235,8 @@ static void *wait_in_rounds(void *unused)
 {
 	(void)unused;
 	pin_to_cpu(nr_cpus - 1);
+	if (round_.moves && set_nice(0, -20))
+		die("setpriority");
 	round_.waiter = thread_id();
 	for (int nr = 1; nr <= nr_rounds; nr++) {
 		if (round_.moves)
