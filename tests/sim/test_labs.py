@@ -402,6 +402,15 @@ def test_a_policy_that_does_not_end_is_waited_for_once(monkeypatch):
         len(lab.simulator) + len(lab.kernel) - 1)
 
 
+@pytest.mark.parametrize("number, ended, boots", [
+    ("2", ["", ""], True), ("2", ["x did not end", "wrong"], True), ("2", ["x did not end", "not tried, for"], False),
+    ("10", ["x did not end", ""], False), ("10", ["wrong", ""], True), ("11", [], True)])
+def test_what_ended_in_no_run_of_the_simulator_is_not_booted(number, ended, boots):
+    results = [Result("unit", "a test", 0, 1, "x did not end"),
+               *(Result("simulator", "a run", 0, 1, said) for said in ended)]
+    assert tiers.must_not_boot(spec.find(number), results) == (not boots)
+
+
 # --- what a failed check says ----------------------------------------------------------------------------------
 
 

@@ -106,7 +106,7 @@ def _build_and_run(grade: Grade, workshop: Workshop, code: dict[str, str], progr
     workshop.draw_order(grade.seed)
     stages = [[tier for tier in grade.chosen if tier != "kernel"], [tier for tier in grade.chosen if tier == "kernel"]]
     for stage in filter(None, stages):
-        if grade.lab.policy and any(map(tiers.ends_not, grade.results)):
+        if tiers.must_not_boot(grade.lab, grade.results):
             grade.results += tiers.not_booted(grade.lab)
             return
         wanted = stage if "simulator" in stage else ["simulator", *stage]  # its objects show what the code calls
