@@ -3,10 +3,11 @@
 everything, and each wrong solution gets points in its band and is told what its header says. Printed as TAP.
 
 Every lab's hand-out and reference are tried in unit tests and simulator. Of its wrong solutions, of kernel runs and of
-hand-outs that are built from nothing a sample is tried, which another seed draws differently. --full tries all.
+hand-outs that are built a sample is tried, which another seed draws differently. --full tries all.
 """
 
 import concurrent.futures
+import filecmp
 import os
 import pathlib
 import random
@@ -93,45 +94,64 @@ def _problems(case: Case, got: grade.Grade) -> list[str]:
     return problems
 
 
-def _try(case: Case, pool: Pool, seed: int) -> tuple[str, list[str]]:
-    """(a line about @case, what is wrong)"""
+def _try(case: Case, pool: Pool, seed: int) -> list[tuple[str, list[str]]]:
+    """[(a line about @case, what is wrong)]"""
     with pool.borrow() as workshop:
         got = grade.of_code(case.lab, case.code, workshop, seed, list(case.tiers))
     said = got.sentences()
     line = (f"lab {case.lab.number} {case.name}: {got.score:g} of {got.most:g} in {'+'.join(case.tiers)}, "
             f"{got.seconds:.0f} s" + (f": {said[0]}" if said else ""))
-    return line.replace("#", ""), _problems(case, got)
+    return [(line.replace("#", ""), _problems(case, got))]
 
 
-def _whole_handout(lab: Lab, full: bool) -> tuple[str, list[str]]:
-    """Write the hand-out of @lab and build it as a student does: from nothing, with warnings as errors. Boot it if
-    @full.
+def _lay_out(lab: Lab, tree: pathlib.Path) -> int:
+    """Make @tree the hand-out of @lab, whatever hand-out it was; returns how many files that has. What was built there
+    stays, and files that do not differ keep their times.
     """
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        fresh = pathlib.Path(directory) / "tree"
+        nr = handout.write(lab, fresh)
+        for old in [path for path in tree.rglob("*") if path.is_file() and path.relative_to(tree).parts[0] != "build"]:
+            new = fresh / old.relative_to(tree)
+            if not new.exists():
+                old.unlink()
+            elif filecmp.cmp(old, new, shallow=False):
+                new.unlink()
+        for new in [path for path in fresh.rglob("*") if path.is_file()]:
+            (tree / new.relative_to(fresh)).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(new, tree / new.relative_to(fresh))
+    return nr
+
+
+def _whole_handout(lab: Lab, tree: pathlib.Path, full: bool) -> tuple[str, list[str]]:
+    """Make @tree the hand-out of @lab and build it as a student does, with warnings as errors. Boot it if @full."""
     start = time.monotonic()
     problems = []
-    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
-        to = pathlib.Path(directory) / "tree"
-        nr = handout.write(lab, to)
-        kept = {name: value for name, value in os.environ.items()
-                if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PYTHONPATH")}
-        jobs = f"-j{len(os.sched_getaffinity(0))}" if full else "-j1"
-        with waiting(f"the hand-out of lab {lab.number} is built"):
-            done = subprocess.run([os.environ.get("MAKE", "make"), jobs, *(["image", "sim"] if full else ["sim"])],
-                                  cwd=to, env=kept, capture_output=True, text=True, timeout=BUILD_S, check=False)
-        if done.returncode:
-            problems.append(f"it does not build: {(done.stderr or done.stdout)[-500:]}")
-        elif full:
-            done = subprocess.run(["make", "-s", "run", "ICOUNT=1", "SMP=1", "TIMEOUT=120", "CMD=echo it runs"], cwd=to,
-                                  env=kept, capture_output=True, text=True, timeout=BUILD_S, check=False)
-            if lab.boots not in done.stdout or lab.boots == "it runs" and done.returncode:
-                problems.append(f"it does not boot: {(done.stderr or done.stdout)[-500:]}")
-        for name in handout.source_files():
-            if not (to / name).exists():
-                problems.append(f"{name} is missing")
-        problems += citations.missing(to)
-        shutil.rmtree(to)
+    how = "with what was built of others" if (tree / "build").exists() else "from nothing"
+    nr = _lay_out(lab, tree)
+    kept = {name: value for name, value in os.environ.items()
+            if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PYTHONPATH")}
+    jobs = f"-j{len(os.sched_getaffinity(0))}" if full else "-j1"
+    with waiting(f"the hand-out of lab {lab.number} is built"):
+        done = subprocess.run([os.environ.get("MAKE", "make"), jobs, *(["image", "sim"] if full else ["sim"])], cwd=tree,
+                              env=kept, capture_output=True, text=True, timeout=BUILD_S, check=False)
+    if done.returncode:
+        problems.append(f"it does not build: {(done.stderr or done.stdout)[-500:]}")
+    elif full:
+        done = subprocess.run(["make", "-s", "run", "ICOUNT=1", "SMP=1", "TIMEOUT=120", "CMD=echo it runs"], cwd=tree,
+                              env=kept, capture_output=True, text=True, timeout=BUILD_S, check=False)
+        if lab.boots not in done.stdout or lab.boots == "it runs" and done.returncode:
+            problems.append(f"it does not boot: {(done.stderr or done.stdout)[-500:]}")
+    problems += [f"{name} is missing" for name in handout.source_files() if not (tree / name).exists()]
+    problems += citations.missing(tree)
     what = "is built and booted" if full else "is built"
-    return f"lab {lab.number} hand-out of {nr} files {what} from nothing, {time.monotonic() - start:.0f} s", problems
+    return f"lab {lab.number} hand-out of {nr} files {what} {how}, {time.monotonic() - start:.0f} s", problems
+
+
+def _whole_handouts(labs: list[Lab], full: bool) -> list[tuple[str, list[str]]]:
+    """The hand-outs of @labs, one after another in one tree: what does not differ is built once."""
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        return [_whole_handout(lab, pathlib.Path(directory), full) for lab in labs]
 
 
 def _sample(labs: list[Lab], cases: list[Case], seed: int) -> list[Case]:
@@ -172,18 +192,18 @@ def run(labs: list[Lab], build: pathlib.Path, seed: int, full: bool, jobs: int, 
     sampled = [] if full else _sample(labs, cases, seed)
     if not full:
         cases = _some(labs, cases, seed)
-    from_nothing = labs if full else [labs[(seed // len(labs)) % len(labs)]]
+    built = labs if full else [labs[(seed // len(labs)) % len(labs)]]
     only = "" if len(labs) == len(all_labs()) else "".join(f" --lab {lab.number}" for lab in labs)
     variant = f" --variant {shlex.quote(key)}" if key else ""
     print(f"# seed {seed}: {len(cases)} of {known} submissions to {len(labs)} labs; repeat with: "
           f"PYTHONPATH=tools python3 -m fairground lab check{only}{variant} --seed {seed}{' --full' * full}",
           flush=True)
-    tap = Tap(len(cases) + len(sampled) + len(from_nothing))
+    tap = Tap(len(cases) + len(sampled) + len(built))
     pool = Pool(build, jobs, 1)
     with at_once(jobs) as threads:
-        tasks = [threads.submit(_whole_handout, lab, full) for lab in from_nothing]
+        tasks = [threads.submit(_whole_handouts, built, full)]
         tasks += [threads.submit(_try, case, pool, seed) for case in [*cases, *sampled]]
         for task in concurrent.futures.as_completed(tasks):
-            line, problems = task.result()
-            tap.result(line, problems)
+            for line, problems in task.result():
+                tap.result(line, problems)
     return 1 if tap.failures else 0
