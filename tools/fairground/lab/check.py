@@ -133,7 +133,7 @@ def _whole_handout(lab: Lab, tree: pathlib.Path, full: bool) -> tuple[str, list[
             if name not in ("B", "MAKEFLAGS", "MFLAGS", "MAKELEVEL", "PYTHONPATH")}
     jobs = f"-j{len(os.sched_getaffinity(0))}" if full else "-j1"
     with waiting(f"the hand-out of lab {lab.number} is built"):
-        done = subprocess.run([os.environ.get("MAKE", "make"), jobs, *(["image", "sim"] if full else ["sim"])], cwd=tree,
+        done = subprocess.run([os.environ.get("MAKE", "make"), jobs, "sim", *(["image"] if full else [])], cwd=tree,
                               env=kept, capture_output=True, text=True, timeout=BUILD_S, check=False)
     if done.returncode:
         problems.append(f"it does not build: {(done.stderr or done.stdout)[-500:]}")
