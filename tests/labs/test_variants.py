@@ -102,9 +102,9 @@ def test_a_rule_that_is_written_nowhere_is_refused(tmp_path):
 @pytest.mark.nightly("an answer of last year that still fits, or a variant whose own answer does not")
 @pytest.mark.parametrize("lab", VARIED, ids=lambda lab: lab.directory.name)
 def test_the_answer_of_one_key_is_no_answer_under_another(lab, tmp_path):
-    """The answers of two keys and of the trunk, graded under the first: everything, less, and at least 5 points less.
+    """The answers of two keys and of the trunk, graded under the first: everything, and at least 5 points less.
 
-    Two keys may differ in one small rule of several. A lab with one variant has no other key.
+    A lab with one variant has no other key.
     """
     own = "key 0"
     others = [key for key in (f"key {number}" for number in range(1, 50))
@@ -125,4 +125,4 @@ def test_the_answer_of_one_key_is_no_answer_under_another(lab, tmp_path):
         scores.append(sum(test["score"] for test in graded["tests"] if "max_score" in test))
         assert not graded["extra_data"]["refused"]
     full = sum(lab.points(tier) for tier in tiers)
-    assert scores[0] == full and max(scores[1:]) < full and scores[-1] <= full - 5, scores
+    assert scores[0] == full and max(scores[1:]) <= full - 5, scores
