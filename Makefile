@@ -168,7 +168,7 @@ $(B)/.commit: FORCE
 $(KERNEL_OBJ): $(B)/.flags | $(POLICIES_DEF)
 $(call KOBJ,$(UNCHECKED_$(SAN))): KFLAGS := $(filter-out $(SAN_FLAGS),$(KFLAGS))
 $(if $(IS_COVER),$(call KOBJ,$(filter-out $(UNCOVERED_C),$(filter kernel/%,$(KERNEL_C))))): \
-	KFLAGS += -fsanitize-coverage=trace-pc
+	KFLAGS += -fsanitize-coverage=trace-pc -include kernel/base/place.h
 $(call KOBJ,kernel/base/canary.c): KFLAGS += -fno-stack-protector
 $(call KOBJ,kernel/base/main.c): KFLAGS += -DVERSION='"$(VERSION)"'
 $(call KOBJ,$(shell grep -lwE 'COMMIT|OS_VERSION' $(KERNEL_C))): $(B)/.commit

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Coverage for a fuzzer on the host. A kernel of COVER=1 alone has this file; the compiler calls it
- * at every place, that is basic block, of kernel/.
+ * Coverage for a fuzzer on the host. A kernel of COVER=1 alone has this file; place.h counts how
+ * often each place of kernel/ is reached.
  *
  * The host sees the machine's memory, and in it cover_link. It writes a program there and counts
  * @asked up. The guest's `fuzz --link` reads the program from /sys/kernel/debug/fuzz_link, runs it,
- * and writes back how that ended; the kernel then sets @answered. Meanwhile @reached counts how
- * often each place was reached by threads that make-it-fail marks, and not by interrupts.
+ * and writes back how that ended; the kernel then sets @answered. Then the host reads which places
+ * were reached, and clears their counts.
  *
- * Locking: one reader of fuzz_link; the host waits for @answered. Counts are not exact when two
- * CPUs reach a place at once.
+ * Locking: one reader of fuzz_link; the host waits for @answered.
  */
 #include "kernel/contract.h"
+#include "kernel/percpu.h"
 #include "kernel/pseudo/pseudo.h"
 #include "kernel/sync.h"
 #include "kernel/task/thread.h"
@@ -20,8 +20,10 @@
 #include "lib/string.h"
 
 #define MAX_PROGRAM 1024
-#define NR_PLACES   (1u << 18)
-#define PLACE_SIZE  4 /* in bytes of code: the call that reports a place has five */
+
+STATIC_ASSERT(offsetof(struct cpu, irq_depth) == 48, "place.h");
+STATIC_ASSERT(offsetof(struct cpu, running) == 8, "place.h");
+STATIC_ASSERT(offsetof(struct thread, injection.may_fail) == 20, "place.h");
 
 /* The host's side is tools/scripts/fuzzing/guest.py. */
 struct cover_link {
@@ -31,29 +33,9 @@ struct cover_link {
 	u32 status;   /* of that one; 0: nothing is wrong */
 	u32 length;
 	u8 program[MAX_PROGRAM];
-	u8 reached[NR_PLACES]; /* by that program; cleared by the host */
-	bool ever[NR_PLACES];  /* by any */
 };
 
 struct cover_link cover_link;
-
-extern const char image_start[];
-
-void __sanitizer_cov_trace_pc(void);
-
-/* The caller is an object file that was compiled with -fsanitize-coverage=trace-pc. */
-void __sanitizer_cov_trace_pc(void)
-{
-	u64 place = ((u64)__builtin_return_address(0) - (u64)image_start) / PLACE_SIZE;
-
-	if (!cover_link.is_ready || arch_in_irq() || place >= NR_PLACES)
-		return;
-	if (!current || !current->injection.may_fail)
-		return;
-	cover_link.ever[place] = true;
-	if (cover_link.reached[place] < UINT8_MAX)
-		cover_link.reached[place]++;
-}
 
 /* Waits for the next program, which is copied to @buf if it fits into @size. Returns its length. */
 static size_t show_link(void *arg, char *buf, size_t size)

@@ -46,6 +46,13 @@ struct thread {
 	u32 flags;	 /* THREAD_*; changed atomically */
 	u32 user_stamp;	 /* arch_cycles32() on entering user space; 0 while in the kernel */
 	u64 user_cycles; /* arch_cycles() spent in user space; written by the thread itself */
+#if DEBUG
+	struct injection {
+		u32 nth;	  /* the nth call from now on that can fail does; 0: none */
+		bool may_fail;	  /* those with a task-filter look at this; a child has it too */
+		bool took_memory; /* an allocation failed on order */
+	} injection;		  /* private to inject.c and place.h */
+#endif
 	/* --- C only --- */
 	struct arch_thread arch; /* saved context */
 	void *kstack;		 /* lowest address; KSTACK_SIZE bytes, guard page below */
@@ -90,11 +97,6 @@ struct thread {
 	struct held_mutexes {
 		u64 words[2 * LOCKDEP_DEPTH + 1];
 	} held_mutexes; /* private to lockdep.c */
-	struct injection {
-		u32 nth;	  /* the nth call from now on that can fail does; 0: none */
-		bool may_fail;	  /* those with a task-filter look at this; a child has it too */
-		bool took_memory; /* an allocation failed on order */
-	} injection;		  /* private to inject.c */
 #endif
 	struct task task; /* the scheduler's part and the name (comm); the scheduler clears it */
 };

@@ -70,7 +70,7 @@ def test_a_script_never_exceeds_the_room():
 class FakeGuest:
     """Reaches the place of a script's length; a script of length 17 is wrong."""
 
-    pid = 42
+    pid, nr_places = 42, 100
 
     def __init__(self):
         self.starts = self.stops = 0
@@ -87,7 +87,7 @@ class FakeGuest:
         return "it burns" if len(script) == 17 else ""
 
     def reached(self):
-        reached = bytearray(guest.NR_PLACES)
+        reached = bytearray(self.nr_places)
         reached[len(self.script)] = 1
         return bytes(reached)
 
@@ -117,7 +117,7 @@ def test_the_fork_server_answers_as_afl_expects(tmp_path, monkeypatch):
     proxy.serve(fake, notes)
     notes.end(fake)
     said = struct.unpack("<7I", (tmp_path / "answers").read_bytes())
-    assert said == (proxy.HELLO, 42, 0, 42, 6, 42, 0)
+    assert said == (0xc0000001 | 100 << 1, 42, 0, 42, 6, 42, 0)
     assert fake.stops == 1
     assert (tmp_path / "totals").read_text() == "3 6 1\n"
     assert (tmp_path / "wrong-1.script").read_bytes() == scripts[1]
@@ -130,16 +130,19 @@ def test_calls_are_counted():
 
 
 def test_places_are_found_in_an_image(tmp_path):
-    """Each call of the function that gcc calls at a place, by the file in which it is."""
-    source, recorder = tmp_path / "a.c", tmp_path / "b.c"
-    source.write_text("int main(int n, char **v) { return n > 2 ? v[0][0] : 3; }\n", encoding="ascii")
-    recorder.write_text("void __sanitizer_cov_trace_pc(void) {}\n", encoding="ascii")
-    words = ["gcc", "-g", "-no-pie", "-fsanitize-coverage=trace-pc", "-c", "-o", tmp_path / "a.o", source]
-    subprocess.run(words, check=True)
-    subprocess.run(["gcc", "-g", "-no-pie", "-o", tmp_path / "a", tmp_path / "a.o", recorder], check=True)
-    image = str(tmp_path / "a")
-    found = places.return_addresses(image)
-    assert len(found) >= 3
+    """Each place where gcc would call a function, by the file in which it is. Other calls stay."""
+    source, image = tmp_path / "a.c", str(tmp_path / "a")
+    source.write_text("int main(int n, char **v) { return n > 2 ? putchar(v[0][0]) : ((int (*)(void))v)(); }\n",
+                      encoding="ascii")
+    words = ["gcc", "-g", "-w", "-fno-pie", "-no-pie", "-fsanitize-coverage=trace-pc", "-include",
+             "kernel/base/place.h", "-o", image, source]
+    subprocess.run(words, check=True, cwd=ROOT)
+    found = places.addresses_of(image)
+    text = subprocess.run(["objdump", "-d", "--disassemble=main", image], capture_output=True, text=True,
+                          check=True).stdout
+    assert len(found) >= 3 and all(f"{address:x}:" in text for address in found)
+    assert "call " in text and "<putchar@plt>" in text and "sanitizer" not in text
+    assert text.count("addb ") == len(found)
     assert {os.path.basename(file) for file in places.files_of(image, found)} == {"a.c"}
     assert [places.in_tree(name) for name in ("/x/build-cover/inc/kernel/kernel/fs/fs.h", "./kernel/fs/pipe.c",
                                               "kernel/fs/pipe.c")] == ["kernel/fs/fs.h"] + 2 * ["kernel/fs/pipe.c"]

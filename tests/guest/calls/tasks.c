@@ -71,14 +71,17 @@ static void catch_signals(void)
 	sigaction(SIGALRM, &action, NULL);
 }
 
-/* No CPU has a stack or tables left from the dead. The children end with this process. */
+/*
+ * No CPU has a stack or tables left from the dead. The children end with this process. Scripts of
+ * fuzz, which leave some themselves, need few.
+ */
 static void have_children(void)
 {
-	int i, ends[2];
+	int i, ends[2], nr = forgiving ? 4 : 40;
 	char none;
 
 	must(pipe(ends), "pipe");
-	for (i = 0; i < 40; i++)
+	for (i = 0; i < nr; i++)
 		if (!must(fork(), "fork")) {
 			close(ends[1]);
 			(void)!read(ends[0], &none, 1);

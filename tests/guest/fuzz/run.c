@@ -167,22 +167,45 @@ static void run_here(bool watched)
 
 static int nr_killed;
 
+static void block_child(int how)
+{
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	sigprocmask(how, &child, NULL);
+}
+
+/* Returns whether the child @pid ended before @end_ns. prepare() has blocked SIGCHLD. */
+static bool ends_before(pid_t pid, uint64_t end_ns)
+{
+	sigset_t child;
+
+	sigemptyset(&child);
+	sigaddset(&child, SIGCHLD);
+	while (waitpid(pid, NULL, WNOHANG) != pid) {
+		const uint64_t now = now_ns();
+		struct timespec rest = { .tv_nsec = 0 };
+
+		if (now >= end_ns)
+			return false;
+		rest.tv_sec = (time_t)((end_ns - now) / NS_PER_S);
+		rest.tv_nsec = (long)((end_ns - now) % NS_PER_S);
+		sigtimedwait(&child, NULL, &rest);
+	}
+	return true;
+}
+
 /* Returns false if the process does not end. */
 static bool await_end(pid_t pid)
 {
 	const uint64_t start_ns = now_ns();
-	bool killed = false;
+	bool killed = !ends_before(pid, start_ns + ENOUGH);
 
-	while (waitpid(pid, NULL, WNOHANG) != pid) {
-		uint64_t ran_ns = now_ns() - start_ns;
-
-		if (ran_ns > TOO_LONG)
+	if (killed) {
+		kill(pid, SIGKILL);
+		if (!ends_before(pid, start_ns + TOO_LONG))
 			return false;
-		if (ran_ns > ENOUGH && !killed) {
-			kill(pid, SIGKILL);
-			killed = true;
-		}
-		sleep_ns(NS_PER_MS / 4);
 	}
 	kill(-pid, SIGKILL);
 	while (waitpid(-1, NULL, WNOHANG) > 0) /* CLONE_PARENT makes them ours */
@@ -198,8 +221,10 @@ static bool run_once(bool watched)
 	make_place();
 	fflush(stdout);
 	pid = (pid_t)must(fork(), "fork");
-	if (!pid)
+	if (!pid) {
+		block_child(SIG_UNBLOCK);
 		run_here(watched);
+	}
 	if (!await_end(pid))
 		return false;
 	clean_up();
@@ -255,6 +280,7 @@ static int complain(int verdict, const uint8_t *bytes, size_t length)
 
 static void prepare(void)
 {
+	block_child(SIG_BLOCK);
 	counts = !access(DEBUGFS "fail_in_use", R_OK);
 	forgiving = true; /* a script may have removed what the next one makes */
 	if (counts)

@@ -18,7 +18,7 @@
 #include "calls/calls.h"
 #include "fuzz/fuzz.h"
 
-#define MOST_ENTRIES 60
+#define MOST_ENTRIES 120
 #define MOST_BYTES   (1 + 8 * MOST_ENTRIES)
 #define MOST_CHANGES 6
 

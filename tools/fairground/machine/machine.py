@@ -210,18 +210,19 @@ class Machine:
                 f"SMP={s.smp} MEM={s.mem} CPU={s.cpu} SEED={s.seed} BOOT={s.boot}"
                 f"{f' SHIFT={s.shift}' if s.shift else ''}\nAgain: {s.repeat(target, **more)}")
 
-    def start(self, console: str, files: tuple[int, ...] = (), **streams: Any) -> subprocess.Popen[bytes]:
+    def start(self, console: str, files: tuple[int, ...] = (), repeats: bool = True,
+              **streams: Any) -> subprocess.Popen[bytes]:
         """Start QEMU with the character device @console as the serial port, and with our open @files.
 
         Under icount its threads take turns anyway. On one host CPU they do so in an order that repeats
-        (docs/adr/003-deterministic-smp.md).
+        (docs/adr/003-deterministic-smp.md). That is slow beside other programs, so a run that need not repeat says so.
         """
         if stopping.is_set():
             raise QemuError("stopped")
         words = self.command + ["-chardev", console, "-serial", "chardev:console"]
         if os.environ.get("V") == "1":
             print(" ".join(words), file=sys.stderr)
-        if self.mode != "icount":
+        if self.mode != "icount" or not repeats:
             return subprocess.Popen(words, env=self.qemu.environment(), pass_fds=files, **streams)
         with claimed_cpu() as (cpu, claims):
             return subprocess.Popen(words, env=self.qemu.environment(), pass_fds=[*claims, *files],

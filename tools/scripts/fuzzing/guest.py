@@ -15,13 +15,8 @@ from fairground.machine.machine import Machine
 from fairground.machine.qemu import QemuError
 
 IMAGE_BASE = 0xffffffff80000000  # linker.ld
-MAX_PROGRAM = 1024  # these three: kernel/base/cover.c
-NR_PLACES = 1 << 18
-PLACE_SIZE = 4
+MAX_PROGRAM = 1024  # kernel/base/cover.c
 HEAD = struct.Struct("<IIIII")  # ready, asked, answered, status, length
-REACHED = HEAD.size + MAX_PROGRAM
-EVER = REACHED + NR_PLACES
-NOTHING = bytes(NR_PLACES)
 POLL_S = 0.0002
 MOST_CONSOLE = 1 << 26  # in bytes
 TIED = ["setpriv", "--pdeathsig", "KILL"]
@@ -44,12 +39,15 @@ class Guest:
     """A machine whose fuzz --link waits for scripts. It is started when the first comes, and anew after its end."""
 
     def __init__(self, settings: Settings) -> None:
-        self._link = symbols(settings.kernel)["cover_link"] - IMAGE_BASE
+        names = symbols(settings.kernel)
+        self._link = names["cover_link"] - IMAGE_BASE
+        self._places = slice(names["cover_reached"] - IMAGE_BASE, names["cover_reached_end"] - IMAGE_BASE)
+        self.nr_places = self._places.stop - self._places.start
         self._settings = dataclasses.replace(settings, cmd="fuzz --link")
         self._files: list[int] = []  # the memory, the console
         self._process: subprocess.Popen[bytes] | None = None
         self._ram: mmap.mmap | None = None
-        self._ever = bytearray(NR_PLACES)
+        self._ever = 0  # the bytes of all scripts, as one number
         self._asked = 0
 
     @property
@@ -70,7 +68,7 @@ class Guest:
         ram, console = (f"/proc/{os.getpid()}/fd/{file}" for file in self._files)
         with Machine(dataclasses.replace(self._settings, ram_file=ram)) as machine:
             machine.command = TIED + machine.command
-            self._process = machine.start(f"file,id=console,path={console}", stdin=subprocess.DEVNULL,
+            self._process = machine.start(f"file,id=console,path={console}", repeats=False, stdin=subprocess.DEVNULL,
                                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while not HEAD.unpack_from(self._ram, self._link)[0]:
                 if self._process.poll() is not None:
@@ -78,12 +76,11 @@ class Guest:
                 time.sleep(POLL_S)
 
     def stop(self) -> None:
-        """End the machine, if there is one; keep what it has reached."""
+        """End the machine, if there is one."""
         if self._process:
             self._process.kill()
             self._process.wait()
         if self._ram:
-            self._merge()
             self._ram.close()
         for file in self._files:
             os.close(file)
@@ -96,7 +93,7 @@ class Guest:
         script, ram, at = script[:MAX_PROGRAM], self._ram, self._link
         self._asked += 1
         ram[at + HEAD.size:at + HEAD.size + len(script)] = script
-        ram[at + REACHED:at + EVER] = NOTHING
+        ram[self._places] = bytes(self.nr_places)
         ram[at + 12:at + 20] = struct.pack("<II", 0, len(script))
         ram[at + 4:at + 8] = struct.pack("<I", self._asked)
         while True:
@@ -110,20 +107,14 @@ class Guest:
     def reached(self) -> bytes:
         """How often the last script reached each place."""
         assert self._ram
-        return self._ram[self._link + REACHED:self._link + EVER]
+        reached = self._ram[self._places]
+        self._ever |= int.from_bytes(reached, "little")
+        return reached
 
     def console(self) -> str:
         """What the machine has said."""
         return os.pread(self._files[1], MOST_CONSOLE, 0).decode(errors="replace")
 
-    def _merge(self) -> None:
-        assert self._ram
-        now = self._ram[self._link + EVER:self._link + EVER + NR_PLACES]
-        both = int.from_bytes(now, "little") | int.from_bytes(self._ever, "little")
-        self._ever = bytearray(both.to_bytes(NR_PLACES, "little"))
-
     def ever(self) -> bytes:
-        """A byte for each place: 1 if any script reached it."""
-        if self._ram:
-            self._merge()
-        return bytes(self._ever)
+        """A byte for each place: 1 if any script reached it whose reached() was asked for."""
+        return bytes(map(bool, self._ever.to_bytes(self.nr_places, "little")))

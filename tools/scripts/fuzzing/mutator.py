@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 
 ENTRY = 8
-MOST_ENTRIES = 48
+MOST_ENTRIES = 120
 KEEP = 7  # as argument: none is changed
 ROW_CALL, ANY_CALL, FILE_ACCESS, CHANGE = range(4)
 OTHER_THREAD = 4

@@ -2,19 +2,17 @@
 """Which places of the kernel there are, by file, and which of them scripts reached."""
 
 import re
+import struct
 import subprocess
+import tempfile
 from collections import Counter
 
-from .guest import PLACE_SIZE, symbols
 
-CALL = re.compile(r"^\s*([0-9a-f]+):\s.*\bcall\b.*<__sanitizer_cov_trace_pc>")
-
-
-def return_addresses(kernel: str) -> list[int]:
-    """Where the calls that report a place return to."""
-    text = subprocess.run(["objdump", "-d", "--no-show-raw-insn", kernel], capture_output=True, text=True,
-                          check=True).stdout
-    return [int(match[1], 16) + 5 for match in map(CALL.match, text.splitlines()) if match]
+def addresses_of(kernel: str) -> list[int]:
+    """The address of each place, in the order in which the kernel counts (kernel/base/place.h)."""
+    with tempfile.NamedTemporaryFile() as file:
+        subprocess.run(["objcopy", "--dump-section", f".cover_places={file.name}", kernel, "/dev/null"], check=True)
+        return [address for address, in struct.iter_unpack("<Q", file.read())]
 
 
 def in_tree(name: str) -> str:
@@ -24,7 +22,7 @@ def in_tree(name: str) -> str:
 
 def files_of(kernel: str, addresses: list[int]) -> list[str]:
     """The source file of each address."""
-    given = "".join(f"{address - 5:#x}\n" for address in addresses)
+    given = "".join(f"{address:#x}\n" for address in addresses)
     lines = subprocess.run(["addr2line", "-e", kernel], input=given, capture_output=True, text=True,
                            check=True).stdout.splitlines()
     return [in_tree(line.rpartition(":")[0]) for line in lines]
@@ -32,12 +30,11 @@ def files_of(kernel: str, addresses: list[int]) -> list[str]:
 
 def by_file(kernel: str, ever: bytes) -> dict[str, tuple[int, int]]:
     """File -> how many of its places were reached, and how many there are."""
-    addresses, begin = return_addresses(kernel), symbols(kernel)["image_start"]
     total: Counter[str] = Counter()
     reached: Counter[str] = Counter()
-    for address, file in zip(addresses, files_of(kernel, addresses)):
+    for was_reached, file in zip(ever, files_of(kernel, addresses_of(kernel)), strict=True):
         total[file] += 1
-        reached[file] += ever[(address - begin) // PLACE_SIZE]
+        reached[file] += was_reached
     return {file: (reached[file], total[file]) for file in sorted(total)}
 
 

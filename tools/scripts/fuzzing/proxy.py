@@ -12,10 +12,10 @@ import signal
 import struct
 import sys
 
-from .guest import MAX_PROGRAM, NR_PLACES, Guest, machine_of
+from .guest import MAX_PROGRAM, Guest, machine_of
 
 ORDERS, ANSWERS = 198, 199  # the descriptors
-HELLO = 0x80000001 | 0x40000000 | NR_PLACES - 1 << 1  # a size of the map is behind it
+HELLO = 0x80000001 | 0x40000000  # a size of the map is behind it, less one and shifted by one
 CRASHED = signal.SIGABRT  # as status of a process
 MOST_KEPT = 20  # scripts that are wrong
 ENTRY, CHANGE, TIMES = 8, 3, (1, 2, 4, 40)  # tests/guest/fuzz/script.h
@@ -60,15 +60,15 @@ def serve(guest: Guest, notes: Notes) -> None:
     """Answer until AFL++ goes."""
     reached_map = map_of_afl()
     guest.start()
-    os.write(ANSWERS, struct.pack("<I", HELLO))
+    os.write(ANSWERS, struct.pack("<I", HELLO | guest.nr_places << 1))  # the map has one byte more
     while len(os.read(ORDERS, 4)) == 4:
         guest.start()
         script = os.pread(0, MAX_PROGRAM, 0)
         os.write(ANSWERS, struct.pack("<I", guest.pid))
         wrong = guest.run(script)
+        reached = b"\1" + guest.reached()  # something is always reached
         if reached_map:
-            ctypes.memmove(reached_map, guest.reached(), NR_PLACES)
-            ctypes.memset(reached_map, 1, 1)  # something is always reached
+            ctypes.memmove(reached_map, reached, len(reached))
         notes.run(script, wrong, guest)
         if wrong:
             guest.stop()
