@@ -89,16 +89,6 @@ static pid_t fork_patiently(void)
 	return pid;
 }
 
-static void put(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	if (fd < 0)
-		return;
-	(void)!write(fd, text, strlen(text));
-	close(fd);
-}
-
 static void start_batch(struct batch *b, const struct kind *kind, uint64_t batch_seed)
 {
 	struct random r = { batch_seed };
@@ -111,7 +101,7 @@ static void start_batch(struct batch *b, const struct kind *kind, uint64_t batch
 		return;
 	setsid();
 	if (may_fail)
-		put("/proc/self/make-it-fail", "1");
+		put_text("/proc/self/make-it-fail", "1");
 	kind->fuzz(&r, BATCH);
 	_exit(0);
 }
@@ -157,9 +147,9 @@ static int remove_one(const char *path, const struct stat *st, int flag, struct 
 static void clean_up(void)
 {
 	/* In a group with a tiny quota no process would end before the night. */
-	put(FUZZ_GROUP "/cpu.cfs_quota_us", "-1");
-	put(FUZZ_GROUP "/inner/cpu.cfs_quota_us", "-1");
-	put(FUZZ_GROUPS "/cgroup.procs", "0");
+	put_text(FUZZ_GROUP "/cpu.cfs_quota_us", "-1");
+	put_text(FUZZ_GROUP "/inner/cpu.cfs_quota_us", "-1");
+	put_text(FUZZ_GROUPS "/cgroup.procs", "0");
 	nftw("/tmp/fuzz", remove_one, 16, FTW_DEPTH | FTW_PHYS);
 }
 
@@ -246,6 +236,7 @@ int main(int argc, char **argv)
 	if (argc == 2 && !strcmp(argv[1], "--after-exec")) /* a row of the table came here */
 		return 0;
 	int first = parse_args(&program, argc, argv), i;
+	add_script_rows();
 
 	if (wants_table || wants_source)
 		return print_all(first, argc, argv);
@@ -254,7 +245,7 @@ int main(int argc, char **argv)
 	for (i = first; i < argc && !replays; i++)
 		find_kind(argv[i]);
 	prepare();
-	if (!find_files())
+	if (!find_files(is_linked || replays))
 		die("no writable files");
 	if (is_linked)
 		serve_link();

@@ -112,7 +112,8 @@ def test_the_fork_server_answers_as_afl_expects(tmp_path, monkeypatch):
         return b"" if script is None else bytes(4)
 
     monkeypatch.setattr(os, "read", next_order)
-    fake, notes = FakeGuest(), proxy.Notes(tmp_path)
+    monkeypatch.setattr(places, "addresses_of", lambda kernel: [1, 2])
+    fake, notes = FakeGuest(), proxy.Notes(tmp_path, "kernel")
     monkeypatch.delenv("__AFL_SHM_ID", raising=False)
     proxy.serve(fake, notes)
     notes.end(fake)
@@ -150,18 +151,44 @@ def test_places_are_found_in_an_image(tmp_path):
         "kernel/fs": (4, 6), "lib": (0, 1)}
 
 
+def test_places_of_several_runs_are_kept_together(tmp_path, monkeypatch):
+    """Those of one kernel; another begins anew."""
+    monkeypatch.setattr(places, "addresses_of", lambda kernel: {"old": [1, 2, 3], "new": [1, 2, 4]}[kernel])
+    file = tmp_path / "places"
+    for kernel, ever, together in (("old", "100", "100"), ("old", "001", "101"), ("new", "010", "010")):
+        places.keep(file, kernel, bytes(map(int, ever)))
+        assert places.kept(file) == bytes(map(int, together))
+
+
+def test_the_page_has_every_file_and_run(tmp_path, monkeypatch, capsys):
+    from fuzzing import __main__ as command
+    with pytest.raises(command.FuzzError, match="has no run to print"):
+        command.write_page("build", tmp_path)
+    (tmp_path / "runs").write_text("cfs, 4 CPUs\t10\t2000\t0\neevdf, 4 CPUs\t5\t90\t1\ncfs, 4 CPUs\t1\t7\t0\n")
+    (tmp_path / "places").write_bytes(bytes(32) + bytes(8))
+    found = {"kernel/fs/a.c": (1, 4), "kernel/fs/b.c": (3, 3), "kernel/mm/c.c": (0, 1)}
+    monkeypatch.setattr(places, "by_file", lambda kernel, ever: found)
+    assert command.write_page("build", tmp_path) == 0
+    said = capsys.readouterr().out
+    assert "\n| cfs, 4 CPUs | 11 | 2,007 | 0 |\n| eevdf, 4 CPUs | 5 | 90 | 1 |\n" in said
+    assert "\nReached: 4 of 8 places.\n" in said
+    assert said.endswith("| kernel/fs | 7 | 4 | 57 | a.c 25, b.c 100 |\n| kernel/mm | 1 | 0 | 0 | c.c 0 |\n")
+
+
 def test_a_script_becomes_a_program_that_builds(tmp_path):
     script = tmp_path / "script"
     script.write_bytes(b"\1" + entry("read eventfd", change=(1, 4, 0x0020)) + entry("fcntl lock", True, (2, 3, 0), 2, 3)
-                       + bytes([1, 0, 5, 0, 7, 0, 0, 0]) + entry("dup", change=(0, 7, 0)))
+                       + bytes([1, 0, 5, 0, 7, 0, 0, 0]) + entry("dup", change=(0, 7, 0))
+                       + bytes([2, 0, 5, 0, 1, 2, 0, 0]) + entry("write cpu off"))
     text = subprocess.run([PROGRAM, "--source", script], capture_output=True, text=True, check=True).stdout
     assert 'last = call("fcntl lock", a);' in text and "for (int i = 0; i < 40; i++)" in text
     assert "a[1] = (long)copy1;" in text and "a[0] = last;" in text and "fail(2);" in text
+    assert "fuzz_file(&(struct random){ 5 }, &(struct random){ 513 });" in text and '"write cpu off", NULL' in text
     assert "a[2] = 0;" in text and "thread_a, thread_b" in text
     program = tmp_path / "program.c"
     program.write_text(text, encoding="ascii")
     parts = [*sorted(pathlib.Path(ROOT, "tests/guest/calls").glob("*.c")),
-             *(pathlib.Path(ROOT, "tests/guest/fuzz", f"{name}.c") for name in ("calls", "files", "random")),
+             *(pathlib.Path(ROOT, "tests/guest/fuzz", f"{name}.c") for name in ("calls", "files", "random", "rows")),
              *(pathlib.Path(ROOT, "user/lib", f"{name}.c") for name in ("args", "clock", "sched"))]
     words = ["musl-gcc", "-Wall", "-Werror", "-static", "-pthread", "-Iuser", "-Itests/guest"]
     subprocess.run([*words, program, *parts, "-o", tmp_path / "program"], check=True, cwd=ROOT)
@@ -182,7 +209,7 @@ def test_what_is_wrong_is_told_also_when_afl_gives_up(tmp_path, monkeypatch, cap
     from fuzzing import __main__ as command
 
     def give_up(words, *_):
-        fake, notes = FakeGuest(), proxy.Notes(tmp_path)
+        fake, notes = FakeGuest(), proxy.Notes(tmp_path, "kernel")
         for _ in range(nr_wrong):
             notes.run(bytes(17), "it burns", fake)
         notes.end(fake)
@@ -192,6 +219,7 @@ def test_what_is_wrong_is_told_also_when_afl_gives_up(tmp_path, monkeypatch, cap
     monkeypatch.setattr(command, "build", lambda image: "cover")
     monkeypatch.setattr(command, "table_of", lambda image: "0\tread\thpnnnn\n")
     monkeypatch.setattr(places, "by_file", lambda *_: {"kernel/a.c": (1, 4)})
+    monkeypatch.setattr(places, "addresses_of", lambda kernel: [1, 2])
     (tmp_path / "wrong-7.log").write_text("of the last run\n")
     words = argparse.Namespace(seconds=None, runs=10, seed=1, sched="cfs", smp=1, files=True)
     if not nr_wrong:
@@ -199,6 +227,7 @@ def test_what_is_wrong_is_told_also_when_afl_gives_up(tmp_path, monkeypatch, cap
             command.learn("build", tmp_path, words)
         return
     assert command.learn("build", tmp_path, words) == 1
+    assert (tmp_path / "runs").read_text() == f"cfs, 1 CPUs\t{nr_wrong}\t{2 * nr_wrong}\t{nr_wrong}\n"
     said = capsys.readouterr().out
     assert "kernel/a.c                            1 of      4   25.0 %\n" in said and f"; {nr_wrong} wrong\n" in said
     assert said.count(": it burns; make fuzz ARGS=") == len(list(tmp_path.glob("wrong-*.log"))) == min(nr_wrong, 20)

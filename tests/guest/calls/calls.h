@@ -70,6 +70,7 @@ struct row {
 
 /* The end of each list has no name. */
 extern const struct row file_rows[], path_rows[], task_rows[], kernel_rows[];
+void add_rows(const struct row *list); /* behind these */
 int nr_rows(void);
 const struct row *row_at(int i); /* 0 <= @i < nr_rows() */
 

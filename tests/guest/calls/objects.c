@@ -60,6 +60,12 @@ int nr_rows(void)
 	return nr_all;
 }
 
+void add_rows(const struct row *list)
+{
+	nr_rows();
+	add(list);
+}
+
 const struct row *row_at(int i)
 {
 	return nr_rows() ? all[i] : NULL;

@@ -36,16 +36,20 @@ bool is_skipped(long nr);
 /* Does call @nr send signals? */
 bool is_sending(long nr);
 
-/* Where v1 is mounted, and control groups to play with: this one and "inner" in it. */
+/* Where control groups are mounted, and one to play with: this one and "inner" in it. */
 #define FUZZ_GROUPS "/cg"
 #define FUZZ_GROUP  FUZZ_GROUPS "/fuzz"
 
 /* --- files.c: the writable files of the kernel ---------------------------------------------- */
 
-/* Returns how many there are. */
-int find_files(void);
-/* Reads, writes, seeks and truncates one of these files. */
-void fuzz_file(struct random *r);
+/* Makes control groups of version 2 or 1. Returns how many files there are. */
+int find_files(bool in_v2);
+/* Reads, writes, seeks and truncates one of these files, which follows from @which. */
+void fuzz_file(struct random *which, struct random *r);
+/* Remembers the settings that these files are; gives back those that have changed. */
+void keep_settings(void);
+void restore_settings(void);
+void put_text(const char *path, const char *text);
 void fuzz_files(struct random *r, int n);
 
 /* --- run.c: scripts (script.h) --------------------------------------------------------------- */
@@ -59,6 +63,10 @@ int fuzz_scripts(struct random *r, int nr);
 _Noreturn void serve_link(void);
 /* Runs the script in the file @name so often. Returns whether it loses something. */
 int replay(const char *name, int times);
+
+/* rows.c: more calls for scripts, and what they leave. */
+void add_script_rows(void);
+void restore_machine(void);
 
 /* source.c: print the script in the file @name as C; and the table of calls. */
 void print_source(const char *name);

@@ -57,14 +57,14 @@ static void make_row_call(struct actor *a, const struct entry *e)
 
 static void make_entry(struct actor *a, const struct entry *e)
 {
-	struct random r = { e->index };
+	struct random r = { e->index }, accesses = { e->accesses };
 
 	if (e->sort == ROW_CALL)
 		make_row_call(a, e);
 	else if (e->sort == ANY_CALL)
 		fuzz_call(&r);
 	else
-		fuzz_file(&r);
+		fuzz_file(&r, &accesses);
 }
 
 static void act(bool other)
@@ -167,16 +167,19 @@ static void run_here(bool watched)
 
 static int nr_killed;
 
-static void block_child(int how)
+/* Whether this process waits for SIGCHLD and hears nothing of the terminal, which scripts take. */
+static void watch_children(bool on)
 {
 	sigset_t child;
 
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
-	sigprocmask(how, &child, NULL);
+	sigprocmask(on ? SIG_BLOCK : SIG_UNBLOCK, &child, NULL);
+	signal(SIGHUP, on ? SIG_IGN : SIG_DFL);
+	signal(SIGTTOU, on ? SIG_IGN : SIG_DFL);
 }
 
-/* Returns whether the child @pid ended before @end_ns. prepare() has blocked SIGCHLD. */
+/* Returns whether the child @pid ended before @end_ns. watch_children() was called. */
 static bool ends_before(pid_t pid, uint64_t end_ns)
 {
 	sigset_t child;
@@ -196,6 +199,12 @@ static bool ends_before(pid_t pid, uint64_t end_ns)
 	return true;
 }
 
+static void restore(void)
+{
+	restore_settings();
+	restore_machine();
+}
+
 /* Returns false if the process does not end. */
 static bool await_end(pid_t pid)
 {
@@ -204,6 +213,7 @@ static bool await_end(pid_t pid)
 
 	if (killed) {
 		kill(pid, SIGKILL);
+		restore(); /* it may have no time, or no CPU */
 		if (!ends_before(pid, start_ns + TOO_LONG))
 			return false;
 	}
@@ -222,12 +232,13 @@ static bool run_once(bool watched)
 	fflush(stdout);
 	pid = (pid_t)must(fork(), "fork");
 	if (!pid) {
-		block_child(SIG_UNBLOCK);
+		watch_children(false);
 		run_here(watched);
 	}
 	if (!await_end(pid))
 		return false;
 	clean_up();
+	restore();
 	return true;
 }
 
@@ -280,11 +291,12 @@ static int complain(int verdict, const uint8_t *bytes, size_t length)
 
 static void prepare(void)
 {
-	block_child(SIG_BLOCK);
+	watch_children(true);
 	counts = !access(DEBUGFS "fail_in_use", R_OK);
 	forgiving = true; /* a script may have removed what the next one makes */
 	if (counts)
 		allow_failures(false);
+	keep_settings();
 	clean_up();
 }
 

@@ -30,6 +30,7 @@ void read_script(struct script *p, const uint8_t *bytes, size_t length)
 		e->times = times[b[0] / AGAIN % 4];
 		e->fail = b[1] % 64;
 		e->index = (uint16_t)(b[2] | b[3] << 8);
+		memcpy(&e->accesses, b + 4, sizeof(e->accesses));
 		read_change(e, b);
 		p->nr_entries += e->sort != CHANGE;
 	}

@@ -10,6 +10,8 @@
  *	5	how it is changed
  *	6-7	a number for that
  *
+ * With an access to a file 2-3 say which, and the accesses follow from 4-7.
+ *
  * An entry of the sort CHANGE changes one more argument of the entry behind it. The host's mutator
  * (`make fuzz`) knows this form.
  */
@@ -42,6 +44,7 @@ struct entry {
 	int times;
 	unsigned fail;
 	uint16_t index;
+	uint32_t accesses;
 	int nr_changes;
 	struct change changes[MOST_CHANGES];
 };

@@ -119,9 +119,11 @@ static void print_entry(const struct entry *e, bool renews)
 		printf("\t\tfail(%u);\n", e->fail);
 	if (e->sort == ROW_CALL)
 		print_row_call(e);
+	else if (e->sort == ANY_CALL)
+		printf("\t\tfuzz_call(&(struct random){ %u });\n", e->index);
 	else
-		printf("\t\t%s(&(struct random){ %u });\n",
-		       e->sort == ANY_CALL ? "fuzz_call" : "fuzz_file", e->index);
+		printf("\t\tfuzz_file(&(struct random){ %u }, &(struct random){ %u });\n", e->index,
+		       e->accesses);
 	if (e->fail)
 		printf("\t\tfail(0);\n");
 	if (renews)
@@ -159,7 +161,7 @@ void print_source(const char *name)
 	load_script(&script, name);
 	make_pages();
 	printf("/* Build: musl-gcc -static -pthread -Iuser -Itests/guest THIS.c \\\n"
-	       " * $(ls tests/guest/calls/?*.c) tests/guest/fuzz/{calls,files,random}.c "
+	       " * $(ls tests/guest/calls/?*.c) tests/guest/fuzz/{calls,files,random,rows}.c "
 	       "user/lib/{args,clock,sched}.c */\n#define _GNU_SOURCE\n#include "
 	       "\"fuzz/source.h\"\n\n");
 	print_prepared(&script);

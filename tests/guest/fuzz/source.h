@@ -61,7 +61,8 @@ static inline int reproduce(const char *const *prepared, bool as_user, void (*a)
 	pthread_t other;
 
 	forgiving = true;
-	find_files();
+	add_script_rows();
+	find_files(true);
 	clean_up();
 	make_place();
 	make_pages();

@@ -5,7 +5,7 @@ The corpus, OUT/corpus, stays for the next run. A script after which the machine
 objects are lost each time is told of and kept: OUT/wrong-N.script, with the console in wrong-N.log.
 
 Usage: python3 -m fuzzing [--runs N | --seconds N] [--out DIR] [--sched POLICY] [--smp N] [--files]
-       python3 -m fuzzing --shrink SCRIPT | --source SCRIPT | --run SCRIPT | --minimise
+       python3 -m fuzzing --shrink SCRIPT | --source SCRIPT | --run SCRIPT | --minimise | --page
        environment: B (build directory), MAKE
 """
 
@@ -35,6 +35,16 @@ QUIET = {"AFL_NO_UI": "1", "AFL_SKIP_CPUFREQ": "1", "AFL_NO_AFFINITY": "1", "AFL
          "AFL_DISABLE_TRIM": "1", "AFL_KILL_SIGNAL": "15", "AFL_ALLOW_TMP": "1", "AFL_FAST_CAL": "1"}
 # Whether a machine hangs is told by its own watchdogs, in counted time. This is for a QEMU that does.
 TIMEOUT_MS = "120000"
+
+
+PAGE = """# What the fuzzer reached
+
+Places are basic blocks of `kernel/`, and of headers where `kernel/` includes them. A place is reached if a thread of a
+script runs it, and not an interrupt ([fuzzing.md](fuzzing.md)). Written after some runs by:
+
+    make fuzz ARGS=--page > docs/reached.md
+
+"""
 
 
 class FuzzError(Exception):
@@ -119,10 +129,31 @@ def keep(out: pathlib.Path, corpus: pathlib.Path) -> None:
     shutil.rmtree(out / "afl")
 
 
-def report(out: pathlib.Path, cover: str, files: bool) -> int:
+def write_page(image: str, out: pathlib.Path) -> int:
+    """Print docs/reached.md: all runs with the corpus, and what those of the last kernel reached."""
+    if not (out / "runs").is_file():
+        raise FuzzError(f"{out} has no run to print; make fuzz makes one")
+    print(PAGE, end="")
+    sums: dict[str, list[int]] = {}
+    for line in (out / "runs").read_text(encoding="ascii").splitlines():
+        machine_name, *numbers = line.split("\t")
+        sums[machine_name] = [a + int(b) for a, b in zip(sums.get(machine_name, [0, 0, 0]), numbers, strict=True)]
+    print("| runs under | scripts | calls and accesses | wrong |\n|---|---|---|---|")
+    for name, (runs, calls, wrong) in sorted(sums.items()):
+        print(f"| {name} | {runs:,} | {calls:,} | {wrong} |")
+    reached = places.by_file(str(ROOT / f"{image}-cover/fairground.elf"), places.kept(out / "places"))
+    ever, total = (sum(numbers[i] for numbers in reached.values()) for i in (0, 1))
+    print(f"\nReached: {ever:,} of {total:,} places.\n\n{places.page(reached)}", end="")
+    return 0
+
+
+def report(out: pathlib.Path, cover: str, arguments: argparse.Namespace) -> int:
     """Print what was run and reached. Returns how many scripts something was wrong with."""
+    files = arguments.files
     runs, calls, wrong = map(int, (out / "totals").read_text(encoding="ascii").split())
-    reached = places.by_file(str(ROOT / cover / "fairground.elf"), (out / "places").read_bytes())
+    with open(out / "runs", "a", encoding="ascii") as file:
+        file.write(f"{arguments.sched}, {arguments.smp} CPUs\t{runs}\t{calls}\t{wrong}\n")
+    reached = places.by_file(str(ROOT / cover / "fairground.elf"), places.kept(out / "places"))
     rows = reached if files else places.by_room(reached)
     for name, (ever, total) in rows.items():
         print(f"{name:<32} {ever:>6} of {total:>6}  {100 * ever / total:5.1f} %")
@@ -152,7 +183,7 @@ def learn(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
     except FuzzError:
         if not list(out.glob("wrong-*.script")):  # AFL++ gives up if each script of the corpus is wrong
             raise
-    return 1 if report(out, cover, arguments.files) else 0
+    return 1 if report(out, cover, arguments) else 0
 
 
 def shrink(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
@@ -229,6 +260,7 @@ def main() -> int:
     what.add_argument("--source", metavar="SCRIPT", help="print a script as a program in C")
     what.add_argument("--run", metavar="SCRIPT", help="run a script, and print the console if something is wrong")
     what.add_argument("--minimise", action="store_true", help="leave out of the corpus what reaches nothing of its own")
+    what.add_argument("--page", action="store_true", help="print docs/reached.md: all runs, what they reached by file")
     arguments = parser.parse_args()
     out = pathlib.Path(arguments.out).resolve()
     for name in ("runs", "seconds", "smp"):
@@ -244,6 +276,8 @@ def main() -> int:
         return run_one(image, arguments.run, arguments)
     if arguments.shrink:
         return shrink(image, out, arguments)
+    if arguments.page:
+        return write_page(image, out)
     return (minimise if arguments.minimise else learn)(image, out, arguments)
 
 

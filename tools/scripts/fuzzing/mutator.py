@@ -55,7 +55,7 @@ def any_entry() -> bytearray:
     """Mostly a call of the table."""
     if rng.random() < 0.9:
         return call_of(rng.randrange(len(ROWS)))
-    return bytearray([rng.choice((ANY_CALL, FILE_ACCESS)), 0, rng.randrange(256), rng.randrange(256), KEEP, 0, 0, 0])
+    return bytearray([rng.choice((ANY_CALL, FILE_ACCESS)), 0, *rng.randbytes(6)])
 
 
 def place_of(entries: Entries) -> int:
@@ -81,7 +81,10 @@ def exchange(entries: Entries) -> None:
 
 def change_argument(entries: Entries) -> None:
     entry = entries[place_of(entries)]
-    change(entry, kinds_of(entry))
+    if entry[0] & 3 == FILE_ACCESS:
+        entry[4:8] = rng.randbytes(4)  # others to the same file
+    else:
+        change(entry, kinds_of(entry))
 
 
 def change_more(entries: Entries) -> None:

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Which places of the kernel there are, by file, and which of them scripts reached."""
 
+import hashlib
+import pathlib
 import re
 import struct
 import subprocess
@@ -13,6 +15,20 @@ def addresses_of(kernel: str) -> list[int]:
     with tempfile.NamedTemporaryFile() as file:
         subprocess.run(["objcopy", "--dump-section", f".cover_places={file.name}", kernel, "/dev/null"], check=True)
         return [address for address, in struct.iter_unpack("<Q", file.read())]
+
+
+def keep(file: pathlib.Path, kernel: str, ever: bytes) -> None:
+    """Add the places @ever of @kernel to @file, which has what earlier runs of the same kernel reached."""
+    sign = hashlib.sha256(repr(addresses_of(kernel)).encode()).digest()
+    before = file.read_bytes() if file.is_file() else b""
+    if before.startswith(sign):
+        ever = bytes(a | b for a, b in zip(ever, before[len(sign):], strict=True))
+    file.write_bytes(sign + ever)
+
+
+def kept(file: pathlib.Path) -> bytes:
+    """The places in @file."""
+    return file.read_bytes()[hashlib.sha256().digest_size:]
 
 
 def in_tree(name: str) -> str:
@@ -45,3 +61,13 @@ def by_room(files: dict[str, tuple[int, int]]) -> dict[str, tuple[int, int]]:
         before = rooms.get(room := file.rpartition("/")[0], (0, 0))
         rooms[room] = before[0] + reached, before[1] + total
     return rooms
+
+
+def page(files: dict[str, tuple[int, int]]) -> str:
+    """A table of Markdown: a row for each directory, with the share of each of its files in per cent."""
+    lines = ["| directory | places | reached | % | files, each with its % |", "|---|---|---|---|---|"]
+    for room, (reached, total) in by_room(files).items():
+        shares = [f"{file.rpartition('/')[2]} {100 * some // all_of}" for file, (some, all_of) in files.items()
+                  if file.rpartition("/")[0] == room]
+        lines.append(f"| {room or '(inline)'} | {total} | {reached} | {100 * reached // total} | {', '.join(shares)} |")
+    return "\n".join(lines) + "\n"

@@ -11,7 +11,9 @@ import pathlib
 import signal
 import struct
 import sys
+import traceback
 
+from . import places
 from .guest import MAX_PROGRAM, Guest, machine_of
 
 ORDERS, ANSWERS = 198, 199  # the descriptors
@@ -39,8 +41,8 @@ def count_calls(script: bytes) -> int:
 class Notes:
     """What is kept for the report: totals, places, and a console for each crash."""
 
-    def __init__(self, out: pathlib.Path) -> None:
-        self._out = out
+    def __init__(self, out: pathlib.Path, kernel: str) -> None:
+        self._out, self._kernel = out, kernel
         self._runs = self._calls = self._crashes = 0
 
     def run(self, script: bytes, wrong: str, guest: Guest) -> None:
@@ -53,7 +55,7 @@ class Notes:
 
     def end(self, guest: Guest) -> None:
         (self._out / "totals").write_text(f"{self._runs} {self._calls} {self._crashes}\n", encoding="ascii")
-        (self._out / "places").write_bytes(guest.ever())
+        places.keep(self._out / "places", self._kernel, guest.ever())
 
 
 def serve(guest: Guest, notes: Notes) -> None:
@@ -83,10 +85,13 @@ def main(words: list[str]) -> None:
     build, out, sched, smp = words
     signal.signal(signal.SIGTERM, leave)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    guest = Guest(machine_of(build, sched, smp))
-    notes = Notes(pathlib.Path(out))
+    settings = machine_of(build, sched, smp)
+    guest, notes = Guest(settings), Notes(pathlib.Path(out), settings.kernel)
     try:
         serve(guest, notes)
+    except Exception:  # AFL++ closes standard error, and says only that nobody answers
+        (pathlib.Path(out) / "proxy.log").write_text(traceback.format_exc(), encoding="utf-8")
+        raise
     finally:
         notes.end(guest)
         guest.stop()
