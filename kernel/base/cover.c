@@ -30,7 +30,7 @@ struct cover_link {
 	u32 is_ready; /* a guest has asked for a program */
 	u32 asked;    /* the number of the program that is here */
 	u32 answered; /* that of the last one that has been run */
-	u32 status;   /* of that one; 0: nothing is wrong */
+	u32 status;   /* of that one: bits 0 and 1: what is wrong; the others: calls made */
 	u32 length;
 	u8 program[MAX_PROGRAM];
 };

@@ -49,6 +49,7 @@ class Guest:
         self._ram: mmap.mmap | None = None
         self._ever = 0  # the bytes of all scripts, as one number
         self._asked = 0
+        self.calls = 0  # and accesses, that scripts have made
 
     @property
     def pid(self) -> int:
@@ -99,7 +100,8 @@ class Guest:
         while True:
             _, _, answered, status, _ = HEAD.unpack_from(ram, at)
             if answered == self._asked:
-                return VERDICTS[status]
+                self.calls += status >> 2
+                return VERDICTS[status & 3]
             if self._process.poll() is not None:
                 return "the machine stopped"
             time.sleep(POLL_S)

@@ -119,7 +119,7 @@ def pair(entries: Entries) -> None:
 
 
 CHANGES: tuple[Callable[[Entries], None], ...] = (insert, insert, remove, exchange, change_argument, change_argument,
-                                                  change_more, to_other_thread, repeat, fail, pair)
+                                                  change_more, to_other_thread, repeat, fail, pair, pair, pair)
 
 
 def fuzz(script: bytearray, other: bytearray, most: int) -> bytearray:

@@ -20,7 +20,6 @@ ORDERS, ANSWERS = 198, 199  # the descriptors
 HELLO = 0x80000001 | 0x40000000  # a size of the map is behind it, less one and shifted by one
 CRASHED = signal.SIGABRT  # as status of a process
 MOST_KEPT = 20  # scripts that are wrong
-ENTRY, CHANGE, TIMES = 8, 3, (1, 2, 4, 40)  # tests/guest/fuzz/script.h
 
 
 def map_of_afl() -> int | None:
@@ -32,29 +31,22 @@ def map_of_afl() -> int | None:
     return int(libc.shmat(int(number), None, 0))
 
 
-def count_calls(script: bytes) -> int:
-    """So many calls @script is."""
-    first = range(1, len(script) - ENTRY + 1, ENTRY)
-    return sum(TIMES[script[at] >> 3 & 3] for at in first if script[at] & 3 != CHANGE)
-
-
 class Notes:
     """What is kept for the report: totals, places, and a console for each crash."""
 
     def __init__(self, out: pathlib.Path, kernel: str) -> None:
         self._out, self._kernel = out, kernel
-        self._runs = self._calls = self._crashes = 0
+        self._runs = self._crashes = 0
 
     def run(self, script: bytes, wrong: str, guest: Guest) -> None:
         self._runs += 1
-        self._calls += count_calls(script)
         self._crashes += bool(wrong)
         if wrong and self._crashes <= MOST_KEPT:
             (self._out / f"wrong-{self._crashes}.script").write_bytes(script)
             (self._out / f"wrong-{self._crashes}.log").write_text(f"{wrong}\n{guest.console()}", encoding="utf-8")
 
     def end(self, guest: Guest) -> None:
-        (self._out / "totals").write_text(f"{self._runs} {self._calls} {self._crashes}\n", encoding="ascii")
+        (self._out / "totals").write_text(f"{self._runs} {guest.calls} {self._crashes}\n", encoding="ascii")
         places.keep(self._out / "places", self._kernel, guest.ever())
 
 
