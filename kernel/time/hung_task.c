@@ -141,10 +141,18 @@ static void say_blocker(struct thread *t)
 	thread_put(holder);
 }
 
-static void say_hung(struct thread *t)
+/* After the line that says which task waits. The panic shows the same. */
+static void show_machine(void)
+{
+	backtrace_all_cpus();
+	show_runqueues();
+}
+
+/* True if it was said. */
+static bool say_hung(struct thread *t)
 {
 	if (!watchdog.hung_task_warnings)
-		return;
+		return false;
 	watchdog.hung_task_warnings--;
 	kprintf("INFO: task %s:%d blocked for more than %llu seconds.\n", t->task.comm, t->tid,
 		(unsigned long long)watchdog.hung_task_s);
@@ -153,6 +161,7 @@ static void say_hung(struct thread *t)
 	say_blocker(t);
 	if (watchdog.hung_task_panic)
 		panic("hung_task: blocked tasks");
+	return true;
 }
 
 static void say_starving(struct finding *f)
@@ -174,12 +183,12 @@ static void say_starving(struct finding *f)
 			f->ahead->task.rt_priority);
 	if (watchdog.starving_panic)
 		panic("watchdog: a task starves");
-	show_runqueues();
+	show_machine();
 }
 
 static void look(void)
 {
-	bool again;
+	bool again, said = false;
 
 	do {
 		struct finding f = { 0 };
@@ -187,7 +196,7 @@ static void look(void)
 		look_at_all(&f);
 		again = f.hung; /* there may be another */
 		if (f.hung)
-			say_hung(f.hung);
+			said |= say_hung(f.hung);
 		if (f.starving)
 			say_starving(&f);
 		if (f.hung)
@@ -197,6 +206,8 @@ static void look(void)
 		if (f.ahead)
 			thread_put(f.ahead);
 	} while (again);
+	if (said) /* once for all that hang */
+		show_machine();
 }
 
 /* The time between two checks: a quarter of the shorter limit, which bounds the delay. */

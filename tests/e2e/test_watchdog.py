@@ -90,6 +90,8 @@ def test_hung_task_is_said_once(guest):
     console = guest("echo 1 > /proc/sys/kernel/hung_task_timeout_secs; " + PROVOKE.format("HUNG_TASK")
                     + " & sleep 20; echo left: $(cat /proc/sys/kernel/hung_task_warnings)", cpus=2, icount=True)
     assert console.count("blocked for more than 1 seconds.") == 1, console
+    assert "NMI backtrace for cpu 0" in console and "NMI backtrace for cpu 1" in console, console
+    assert all(q in console for q in QUEUES), console
     assert re.search(r"INFO: task sh:\d+ blocked.*\n.*disables this message.\n(.*\n)*?.* provoke_hung_task\+", console)
     assert "left: 9" in console and "LOCKUP" not in console and "lockup" not in console
 
@@ -110,7 +112,7 @@ def test_starving_task_is_said_with_the_queues(guest):
     console = guest(CROWD + "wait; echo alive", cpus=1, icount=True, append="watchdog=1 watchdog_thresh=1")
     said = r"watchdog: hog \(\d+\) is runnable on cpu 0 but has not run for \d+ s; \d+ such tasks"
     assert 1 <= len(re.findall(said, console)) <= 3, console
-    assert "runnable tasks:" in console and "alive" in console
+    assert "runnable tasks:" in console and "NMI backtrace for cpu 0" in console and "alive" in console
     assert re.search(r"watchdog: cpu 0 runs hog \(\d+\), of real-time priority 50, before them", console)
 
 
