@@ -487,13 +487,31 @@ static bool take_option(const char *text, const char *end, const char *name, u64
 	return true;
 }
 
-/* Options but for nr_inodes= and nr_blocks= are not looked at. */
+/* The option size=, in bytes or as a part of memory with % behind it. False: a bad number. */
+static bool take_size(const char *text, const char *end, u64 *pages)
+{
+	bool percent = end[-1] == '%';
+	u64 n = 0;
+
+	if (!take_option(text, end - percent, "size=", &n))
+		return false;
+	if (!n) /* another option */
+		return true;
+	if (percent && __builtin_mul_overflow(n, page_nr_total(), &n))
+		return false;
+	u64 unit = percent ? 100 : PAGE_SIZE;
+	*pages = n == UINT64_MAX ? n : n / unit + !!(n % unit);
+	return true;
+}
+
+/* Other options than these three are not looked at. */
 static bool take_options(struct superblock *sb, const char *at)
 {
 	for (const char *end; *at; at = *end ? end + 1 : end) {
 		end = strchr(at, ',') ?: at + strlen(at);
 		if (!take_option(at, end, "nr_inodes=", &sb->max_inodes) ||
-		    !take_option(at, end, "nr_blocks=", &sb->max_pages))
+		    !take_option(at, end, "nr_blocks=", &sb->max_pages) ||
+		    (end > at && !take_size(at, end, &sb->max_pages)))
 			return false;
 	}
 	return true;

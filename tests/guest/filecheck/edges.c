@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
+#include <sys/sysinfo.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -239,8 +240,14 @@ static void sizes_of_mounts(void)
 		      { "nr_blocks=3k", 3 << 10 },
 		      { "nr_blocks=1M", 1 << 20 },
 		      { "nr_blocks=x", 0 },
+		      { "size=4097", 2 },
+		      { "nr_blocks=16,size=64k", 16 },
+		      { "size=1m,mode=755", 256 },
+		      { "size=x", 0 },
+		      { "size=x%", 0 },
 		      { "nr_inodes=x", 0 } };
 	struct statfs fs;
+	struct sysinfo info;
 
 	if (mkdir("m", 0755) || mount("none", "m", "tmpfs", 0, NULL))
 		return; /* a container that may not mount */
@@ -253,6 +260,8 @@ static void sizes_of_mounts(void)
 		EXPECT(!mount("none", "m", "tmpfs", 0, sizes[i].option) && !statfs("m", &fs));
 		EXPECT(fs.f_blocks == sizes[i].pages && fs.f_bsize == 4096 && !umount("m"));
 	}
+	EXPECT(!mount("none", "m", "tmpfs", 0, "size=50%") && !statfs("m", &fs) && !sysinfo(&info));
+	EXPECT(fs.f_blocks == (info.totalram / 4096 + 1) / 2 && !umount("m"));
 	fill_a_mount();
 }
 
