@@ -425,7 +425,7 @@ def test_a_mistake_ends_the_scheduler_and_not_the_machine(guest, tmp_path, mista
     source.write_text(BROKEN.replace("RULES", rules))
     runs = "; ".join(f"echo rule {n}; echo scx:broken.o,rule={n} > {FAIR_CLASS}; hog -n 3 -t 20ms; sleep 0.05; "
                      f"cat {ROOT_DIR}/state" for n in range(len(mistakes)))
-    text = guest(runs, cpus=2, icount=True, files=files_of(path_of(source)))
+    text = guest(runs, cpus=2, icount=True, files=files_of(path_of(source)), append="hardlockup_panic=1")
     for part, (_, why) in zip(re.split(r"^rule \d+$", text, flags=re.MULTILINE)[1:], mistakes, strict=True):
         assert re.search(f"sched_ext: broken: (enqueue: )?{why}", part), part
         assert "(runtime error)" in part or "(scx_bpf_error)" in part
