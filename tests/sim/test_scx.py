@@ -60,7 +60,8 @@ def test_in_order_of_vtime_shares_are_those_of_weights_if_somebody_is_between(si
     assert shares(once, ("hog", 0), ("hog", 5), ("hog", 10)) == [50.0, 37.5, 12.5]
 
 
-@pytest.mark.parametrize("name, hogs", [("fifo", 96.05), ("vtime", 95.47), ("central", 95.5), ("llc", 95.5)])
+@pytest.mark.parametrize("name, hogs", [("fifo", 96.05), ("vtime", 95.47), ("central", 95.5), ("llc", 95.5),
+                                        ("wake", 91.7)])
 def test_all_cpus_are_used_and_every_invariant_holds(sim, name, hogs):
     mixed = sim("--check", "--scx", loaded(name), *MIXED)
     assert mixed.result()["sched"] == f"scx:{name}"
@@ -80,7 +81,7 @@ def test_two_runs_are_the_same_to_the_byte(sim, tmp_path):
     assert (tmp_path / "1.dat").stat().st_size > 100_000
 
 
-@pytest.mark.parametrize("name", ["fifo", "vtime", "central", "llc"])
+@pytest.mark.parametrize("name", ["fifo", "vtime", "central", "llc", "wake"])
 def test_recording_decisions_changes_nothing(traced_alike, name):
     traced_alike(f"--scx {loaded(name)} --cpus 4 --time 1s hogs:n=6 bursts:n=2,run=2ms,sleep=10ms pingpong forks")
 

@@ -33,9 +33,9 @@ import usage
 PAGES = ["README.md", "user/README.md", "sched/README.md", "sim/README.md", "docs/*.md", "docs/book/*.md",
          "docs/term/*.md", "docs/term/slides/*.md"]
 PROGRAMS = ("make bench", "make run", "make trace", "make latency", "make repeat", "make profile", "make sim",
-            "make plugin", "trace-cmd", "build/schedsim", "build/unit/hosted", "python3 -c")
-EXACT = ("ICOUNT=1", "make bench", "make repeat", "make profile", "make plugin", "build/schedsim", "build/unit/hosted",
-         "python3 -c")
+            "make plugin", "make scx", "trace-cmd", "build/schedsim", "build/unit/hosted", "python3 -c")
+EXACT = ("ICOUNT=1", "make bench", "make repeat", "make profile", "make plugin", "make scx", "build/schedsim",
+         "build/unit/hosted", "python3 -c")
 READS_A_FILE = ("trace-cmd", "make latency", "make graph", "make decisions", "make why")
 RUNNABLE = PROGRAMS + READS_A_FILE
 MADE = re.compile(r"(?<![\w./-])(?=[\w-]+\.(?:json|bin|dat|csv|svg)\b)")  # before the name of a session's own file
