@@ -74,3 +74,16 @@ def test_a_killed_fuzzer_leaves_nothing(tmp_path):
     while is_running(machine):
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_a_script_leaves_the_machine_as_it_was(boot):
+    """It takes a CPU and makes a group; the next script, and the shell, find none of that."""
+    table = subprocess.run([f"{BUILD}/user/fuzz", "--table"], capture_output=True, text=True, check=True).stdout
+    names = [line.split("\t")[1] for line in table.splitlines()]
+    rows = [names.index(name) for name in ("write cpu off", "write group max")]
+    script = b"\0" + b"".join(bytes([0, 0, row & 255, row >> 8, 7, 0, 0, 0]) for row in rows)
+    text = "".join(f"\\{byte:03o}" for byte in script)
+    outcome = boot(f"printf '{text}' > /tmp/s; fuzz --replay -n 2 /tmp/s; cat /sys/devices/system/cpu/online; "
+                   "ls -d /sys/fs/cgroup/calls", cpus=4, icount=True)
+    said = outcome.console.replace("\r", "")
+    assert "/tmp/s: nothing is wrong\n0-3\n" in said and "calls: No such file" in said, said

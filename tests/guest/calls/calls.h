@@ -37,6 +37,7 @@ enum row_flags {
 	EXECS = 4,    /* this program begins again, and tells by its status */
 	ONCE = 8,     /* after a failure it has another result: what it took or did is gone */
 	MAY_DIE = 16, /* a signal is the answer to a failure */
+	LATE = 32,    /* prepared just before it is made: others may have changed what it needs */
 };
 
 struct row {

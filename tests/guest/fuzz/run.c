@@ -52,6 +52,8 @@ static void make_row_call(struct actor *a, const struct entry *e)
 
 	if (!prepare_call(a, e, &call))
 		return;
+	if (call.flags & LATE)
+		call.prepare();
 	a->last = make_call(&call);
 	if (call.flags & FORKS && a->last > 0)
 		waitpid((pid_t)a->last, NULL, 0);
@@ -113,7 +115,7 @@ static void prepare_rows(void)
 	for (i = 0; i < script.nr_entries; i++) {
 		const struct entry *e = &script.entries[i];
 
-		if (e->sort == ROW_CALL && row_of(e)->prepare)
+		if (e->sort == ROW_CALL && row_of(e)->prepare && !(row_of(e)->flags & LATE))
 			row_of(e)->prepare();
 	}
 }

@@ -34,6 +34,8 @@ static inline long call(const char *name, const long a[6])
 	long result;
 
 	memcpy(row.arg, a, sizeof(row.arg));
+	if (row.flags & LATE)
+		row.prepare();
 	result = make_call(&row);
 	if (row.flags & FORKS && result > 0)
 		waitpid((pid_t)result, NULL, 0);
@@ -68,7 +70,7 @@ static inline int reproduce(const char *const *prepared, bool as_user, void (*a)
 	make_pages();
 	set_up();
 	for (; *prepared; prepared++)
-		if (row_called(*prepared)->prepare)
+		if (row_called(*prepared)->prepare && !(row_called(*prepared)->flags & LATE))
 			row_called(*prepared)->prepare();
 	if (as_user &&
 	    (setgroups(0, NULL) || setresgid(1000, 1000, 1000) || setresuid(1000, 1000, 1000)))
