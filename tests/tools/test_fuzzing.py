@@ -153,7 +153,8 @@ def test_places_of_several_runs_are_kept_together(tmp_path, monkeypatch):
     file = tmp_path / "places"
     for kernel, ever, together in (("old", "100", "100"), ("old", "001", "101"), ("new", "010", "010")):
         places.keep(file, kernel, bytes(map(int, ever)))
-        assert places.kept(file) == bytes(map(int, together))
+        assert places.kept(file, kernel) == bytes(map(int, together))
+    assert places.kept(file, "old") == b""
 
 
 def test_the_page_has_every_file_and_run(tmp_path, monkeypatch, capsys):
@@ -161,7 +162,11 @@ def test_the_page_has_every_file_and_run(tmp_path, monkeypatch, capsys):
     with pytest.raises(command.FuzzError, match="has no run to print"):
         command.write_page("build", tmp_path)
     (tmp_path / "runs").write_text("cfs, 4 CPUs\t10\t2000\t0\neevdf, 4 CPUs\t5\t90\t1\ncfs, 4 CPUs\t1\t7\t0\n")
-    (tmp_path / "places").write_bytes(bytes(32) + bytes(8))
+    monkeypatch.setattr(command, "build", lambda image: "cover")
+    monkeypatch.setattr(places, "addresses_of", lambda kernel: [1, 2])
+    with pytest.raises(command.FuzzError, match="of another kernel"):
+        command.write_page("build", tmp_path)
+    places.keep(tmp_path / "places", "kernel", bytes(8))
     found = {"kernel/fs/a.c": (1, 4), "kernel/fs/b.c": (3, 3), "kernel/mm/c.c": (0, 1)}
     monkeypatch.setattr(places, "by_file", lambda kernel, ever: found)
     assert command.write_page("build", tmp_path) == 0

@@ -19,7 +19,7 @@ HEAD = """# Where system calls fail
 
 For each system call the places where it asks for memory or copies from or to a program, and how many of them were made
 to fail by `failcheck` ([machine.md](machine.md#failures-on-order)). A place is a kind of failure, the function that
-asks and that one's caller. Those that were not taken are below the table; `-` is a page fault of the program.
+asks and that one's caller. A second table has the places that were not taken; `-` is a page fault of the program.
 Written by:
 
     make image B=build-debug DEBUG=1

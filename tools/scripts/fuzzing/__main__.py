@@ -133,6 +133,9 @@ def write_page(image: str, out: pathlib.Path) -> int:
     """Print docs/reached.md: all runs with the corpus, and what those of the last kernel reached."""
     if not (out / "runs").is_file():
         raise FuzzError(f"{out} has no run to print; make fuzz makes one")
+    kernel = str(ROOT / build(image) / "fairground.elf")
+    if not (ever_reached := places.kept(out / "places", kernel)):
+        raise FuzzError(f"{out}/places is of another kernel than this tree's; make fuzz runs this one")
     print(PAGE, end="")
     sums: dict[str, list[int]] = {}
     for line in (out / "runs").read_text(encoding="ascii").splitlines():
@@ -141,7 +144,7 @@ def write_page(image: str, out: pathlib.Path) -> int:
     print("| runs under | scripts | calls and accesses | wrong |\n|---|---|---|---|")
     for name, (runs, calls, wrong) in sorted(sums.items()):
         print(f"| {name} | {runs:,} | {calls:,} | {wrong} |")
-    reached = places.by_file(str(ROOT / f"{image}-cover/fairground.elf"), places.kept(out / "places"))
+    reached = places.by_file(kernel, ever_reached)
     ever, total = (sum(numbers[i] for numbers in reached.values()) for i in (0, 1))
     print(f"\nReached: {ever:,} of {total:,} places.\n\n{places.page(reached)}", end="")
     return 0
@@ -153,7 +156,8 @@ def report(out: pathlib.Path, cover: str, arguments: argparse.Namespace) -> int:
     runs, calls, wrong = map(int, (out / "totals").read_text(encoding="ascii").split())
     with open(out / "runs", "a", encoding="ascii") as file:
         file.write(f"{arguments.sched}, {arguments.smp} CPUs\t{runs}\t{calls}\t{wrong}\n")
-    reached = places.by_file(str(ROOT / cover / "fairground.elf"), places.kept(out / "places"))
+    kernel = str(ROOT / cover / "fairground.elf")
+    reached = places.by_file(kernel, places.kept(out / "places", kernel))
     rows = reached if files else places.by_room(reached)
     for name, (ever, total) in rows.items():
         print(f"{name:<32} {ever:>6} of {total:>6}  {100 * ever / total:5.1f} %")

@@ -19,16 +19,20 @@ def addresses_of(kernel: str) -> list[int]:
 
 def keep(file: pathlib.Path, kernel: str, ever: bytes) -> None:
     """Add the places @ever of @kernel to @file, which has what earlier runs of the same kernel reached."""
-    sign = hashlib.sha256(repr(addresses_of(kernel)).encode()).digest()
-    before = file.read_bytes() if file.is_file() else b""
-    if before.startswith(sign):
-        ever = bytes(a | b for a, b in zip(ever, before[len(sign):], strict=True))
-    file.write_bytes(sign + ever)
+    if before := kept(file, kernel):
+        ever = bytes(a | b for a, b in zip(ever, before, strict=True))
+    file.write_bytes(sign_of(kernel) + ever)
 
 
-def kept(file: pathlib.Path) -> bytes:
-    """The places in @file."""
-    return file.read_bytes()[hashlib.sha256().digest_size:]
+def sign_of(kernel: str) -> bytes:
+    """The same for kernels with the same places."""
+    return hashlib.sha256(repr(addresses_of(kernel)).encode()).digest()
+
+
+def kept(file: pathlib.Path, kernel: str) -> bytes:
+    """The places of @kernel in @file; none if it has those of another."""
+    text, sign = file.read_bytes() if file.is_file() else b"", sign_of(kernel)
+    return text[len(sign):] if text.startswith(sign) else b""
 
 
 def in_tree(name: str) -> str:
