@@ -88,11 +88,12 @@ static bool has_ended(unsigned i)
 	return !subjects[i].thread.member[HIERARCHY_V2].group;
 }
 
-/* As a child of @parent; NULL: in the roots. */
+/* As a child of @parent; NULL: in the roots. Who is born again has used nothing yet. */
 static void join(unsigned i, const struct subject *parent)
 {
 	struct thread *t = &subjects[i].thread;
 
+	subjects[i].ran_ms = 0;
 	for (unsigned h = 0; h < cgroup_nr_hierarchies(); h++)
 		current->member[h].group =
 			parent ? parent->thread.member[h].group : &cgroup_roots[h];
