@@ -22,11 +22,6 @@ def measure(x: Experiment, run: Run) -> Figures:
     return found
 
 
-def ratio(of_case: Figures, quantile: str, over: str, under: str) -> float:
-    """The latency of the server @over divided by that of @under, which is at least 1 us."""
-    return float(of_case[over][quantile] / max(of_case[under][quantile], 1))
-
-
 def draw(x: Experiment, figure: Any, results: dict[str, Results]) -> None:
     """The quantiles of each case, and the published ones."""
     of_host = results[SIMULATOR]
