@@ -109,6 +109,8 @@ class Court:
         self._running: dict[int, tuple[int, int]] = {}  # by CPU: (pid, since)
         self._starts: dict[int, list[int]] = {}         # of each task: when it begins to run
         self._early: dict[int, Wakeup] = {}             # of tasks that run
+        self._cut: dict[int, tuple[int, int]] = {}      # by CPU: whose turn a more urgent class cut, after how many ns
+        self._before: dict[int, int] = {}               # by CPU: ns of the turn before it was cut, if it goes on
         self._last = 0
 
     def hear(self, events: list[Event], end: int = 0) -> Iterator[tuple[Event, Verdict]]:
@@ -202,6 +204,7 @@ class Court:
 
     def _switch(self, s: Switch) -> Verdict:
         prev, since = self._running.get(s.cpu, (IDLE, s.time))
+        ran = s.time - since + self._before.pop(s.cpu, 0)
         verdict: Verdict = NOT_JUDGED
         if prev == s.prev and prev:
             verdict = self._goes_on_too_long(s, since)
@@ -209,14 +212,26 @@ class Court:
         t = self._task(s.following) if s.following else None
         if t and s.prio < URGENT:
             t = None
+            if s.stays:
+                self._cut.setdefault(s.cpu, (s.prev, ran))
+        elif self._goes_on(s):
+            pass
         elif t and not verdict:
-            verdict = self._begins(s, t, s.time - since)
+            verdict = self._begins(s, t, ran)
         elif not s.following and not verdict:
             verdict = self._idles(s)
         if t:
             self._begin(t, s)
         self._running[s.cpu] = s.following, s.time
         return verdict
+
+    def _goes_on(self, s: Switch) -> bool:
+        """Does a task go on that a more urgent class has interrupted? It does so without its scheduler, as on Linux."""
+        pid, ran = self._cut.pop(s.cpu, (IDLE, 0))
+        goes_on = pid == s.following != IDLE
+        if goes_on:
+            self._before[s.cpu] = ran
+        return goes_on
 
     def _waiting(self, llc: int | None, s: Switch) -> list[Task]:
         """Those of the queue @llc, or of any, that waited before @s and wait after it, whoever was first."""

@@ -73,6 +73,13 @@ def test_a_task_that_another_cpu_takes_at_that_moment_is_in_no_queue():
     assert not any(verdicts)
 
 
+def test_a_turn_that_a_more_urgent_class_cuts_goes_on():
+    """At 4 ms b has the lesser vtime, and is not asked for: the rest of a's slice comes first, and is of one turn."""
+    cut = [*BEGIN, Switch(3 * MS, 0, 1, True, 9, 49), switch(4, 9, 1, stays=False)]
+    assert said(*cut, switch(7, 1, 2))[0] == [""]
+    assert said(*cut, switch(5, 1, 2))[0] == ["the turn of a-1 ended after 4 ms: a slice is 5 ms"]
+
+
 def test_shares_are_compared_with_weights():
     _, court = said(new(0, 1), new(0, 2, nice=5), switch(0, 0, 1), switch(100, 1, 2), switch(200, 2, 1))
     court.tasks[1].name, court.tasks[2].name = "hog-1", "hog-2"

@@ -320,7 +320,7 @@ int fuzz_scripts(struct random *r, int nr)
 		read_script(&script, bytes, length);
 		nr_wrong += complain(run_script(true), bytes, length);
 	}
-	printf("scripts: %d of calls in %d ways, %d had to be killed; %d wrong\n", nr, nr_rows(),
+	printf("\nscripts: %d of calls in %d ways, %d had to be killed; %d wrong\n", nr, nr_rows(),
 	       nr_killed, nr_wrong);
 	fflush(stdout);
 	return nr_wrong;
