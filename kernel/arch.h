@@ -351,6 +351,8 @@ bool kernel_page_fault(u64 addr, bool write, bool exec, bool user);
 void kernel_user_fault(struct user_regs *regs, int sig, int code, u64 addr);
 /* An answer to arch_cpu_backtrace(), at any instruction: print what the CPU does. */
 void kernel_nmi_backtrace(const struct user_regs *regs);
+/* This CPU has waited since @since_ns until @cpu answers a call. Interrupts are on. */
+void kernel_awaits(u64 since_ns, unsigned cpu);
 /*
  * A fault in kernel mode with no fixup: the guarded call of this CPU that ends with it, or NULL. It
  * came at @ip, and touched @addr.

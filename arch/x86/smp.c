@@ -152,6 +152,19 @@ static bool called(const struct arch_cpu *a, void *arg)
 	return __atomic_load_n(&a->call_pending, __ATOMIC_ACQUIRE);
 }
 
+static void await_answers(void)
+{
+	const u32 patience = 1 << 20; /* looks: reading the clock may take longer than one */
+	u64 start = arch_clock_ns();
+	unsigned cpu;
+
+	for (u32 looks = 1; (cpu = next_target(0, called, NULL)) != arch_nr_cpus; looks++) {
+		if (unlikely(looks % patience == 0))
+			kernel_awaits(start, cpu);
+		arch_cpu_relax();
+	}
+}
+
 /* Run @fn(@arg) on those other CPUs that are @wanted, and wait for them. */
 static void call_others(wanted_fn *wanted, void (*fn)(void *), void *arg)
 {
@@ -167,8 +180,7 @@ static void call_others(wanted_fn *wanted, void (*fn)(void *), void *arg)
 		__atomic_store_n(&cpus[i]->arch->call_pending, 1, __ATOMIC_RELEASE);
 		x86_apic_send(cpus[i]->arch->apic_id, ICR_FIXED | VECTOR_CALL);
 	}
-	while (next_target(0, called, NULL) != arch_nr_cpus)
-		arch_cpu_relax();
+	await_answers();
 	__atomic_store_n(&call.locked, 0, __ATOMIC_RELEASE);
 }
 

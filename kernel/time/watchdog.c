@@ -7,6 +7,9 @@
  *	soft lockup	this CPU has been asked to switch for twice that, and has not: kernel code
  *			runs with preemption off while a task waits
  *	spin lockup	this CPU has spun for a lock for twice that; lock.c asks
+ *	stall		this CPU has waited for an answer of another one for twice that, which keeps
+ *			its interrupts off: for example until no CPU reads what is to be freed;
+ *			arch_call_others() asks
  *
  * A lockup is said once, with registers and backtraces, which each CPU prints on an NMI, and with
  * all runqueues, which the thread of hung_task.c shows: that thread may wait for their locks. The
@@ -39,7 +42,7 @@ static struct watch {
 	bool hard_said, soft_said;
 } watches[MAX_CPUS];
 
-static bool spin_said;
+static bool spin_said, stall_said;
 
 static u64 thresh_ns(void)
 {
@@ -164,14 +167,31 @@ void watchdog_restart(void)
 	arch_call_others(restart_here, NULL);
 }
 
-/* --- spin locks ------------------------------------------------------------------- */
+/* --- waits of a CPU that spins ---------------------------------------------------------- */
+
+/* True once for each kind of wait: the CPU has spun since @since_ns, and that is too long. */
+static bool too_long(u64 since_ns, bool *said)
+{
+	return thresh_ns() && clock_ns() - since_ns >= 2 * thresh_ns() &&
+	       !__atomic_exchange_n(said, true, __ATOMIC_RELAXED);
+}
 
 void watchdog_spins(u64 since_ns)
 {
-	if (!thresh_ns() || clock_ns() - since_ns < 2 * thresh_ns() ||
-	    __atomic_exchange_n(&spin_said, true, __ATOMIC_RELAXED))
+	if (!too_long(since_ns, &spin_said))
 		return;
 	kprintf("watchdog: BUG: spinlock lockup suspected on CPU#%u, %s/%d\n", arch_cpu_id(),
 		current->task.comm, current->tid);
 	say_rest(watchdog.hard_panic, "spinlock lockup");
+}
+
+void kernel_awaits(u64 since_ns, unsigned cpu)
+{
+	if (!too_long(since_ns, &stall_said))
+		return;
+	kprintf("watchdog: INFO: stall detected by CPU#%u, %s/%d: CPU#%u has not answered for "
+		"%llus\n",
+		arch_cpu_id(), current->task.comm, current->tid, cpu,
+		(unsigned long long)((clock_ns() - since_ns) / NS_PER_SEC));
+	say_rest(watchdog.hard_panic, "stall");
 }

@@ -53,6 +53,15 @@ def test_spinlock_lockup(guest):
     assert "\nalive" in console and all(q in console for q in QUEUES), console
 
 
+def test_stall(guest):
+    """A CPU that does not answer another one's call: the caller is told of, too, and every CPU is shown."""
+    call = "taskset 4 sh -c 'echo 1 > /proc/sys/kernel/watchdog_thresh' & "
+    console = guest(f"{ON_CPU_0}{LIMIT}{PROVOKE.format('HARDLOCKUP')} & sleep 1; {call}sleep 6; echo alive", cpus=3)
+    assert re.search(r"INFO: stall detected by CPU#2, sh/\d+: CPU#1 has not answered for \ds", console), console
+    assert re.search(r" call_others\+", console) and re.search(r" provoke_hardlockup\+", console), console
+    assert "\nalive" in console and all(q in console for q in QUEUES), console
+
+
 # --- a panic never loses the log ------------------------------------------------------------------
 
 
