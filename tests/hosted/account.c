@@ -187,4 +187,4 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 static const char *const known[] = { "find:0 charge:6 / find:0 charge:6",
 				     "find:0 charge:6 put:0 / find:0 charge:6", NULL };
 
-DEFINE_OBJECT(account, .known = known);
+DEFINE_OBJECT(account, "*(struct accounts *)object", .known = known);

@@ -442,4 +442,7 @@ static const char *const known[] = {
 	NULL,
 };
 
-DEFINE_OBJECT_BESIDE(cgroup, .known = known);
+DEFINE_OBJECT_BESIDE(cgroup,
+		     "$each(cgroup_roots[0].children, \"struct cgroup.sibling\"); "
+		     "$each(cgroup_roots[1].children, \"struct cgroup.sibling\")",
+		     .known = known);

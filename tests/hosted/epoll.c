@@ -277,4 +277,5 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return ENDS;
 }
 
-DEFINE_OBJECT(epoll);
+DEFINE_OBJECT(epoll, "$each(((struct epoll_set *)((struct watched *)object)->set->private)->items, "
+		     "\"struct epoll_item.link\")");

@@ -153,4 +153,5 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return call->op <= OP_TRY_READ ? model_read(count, call, a) : model_write(count, call, a);
 }
 
-DEFINE_OBJECT(eventfd);
+DEFINE_OBJECT(eventfd, "*(struct eventfd *)((struct counters *)object)->file[0]->private; "
+		       "*(struct eventfd *)((struct counters *)object)->file[1]->private");

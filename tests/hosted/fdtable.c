@@ -484,4 +484,6 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return ENDS;
 }
 
-DEFINE_OBJECT(fdtable);
+DEFINE_OBJECT(
+	fdtable,
+	"*((struct tables *)object)->proc[0].files; *((struct tables *)object)->proc[1].files");

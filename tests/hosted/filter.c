@@ -231,4 +231,4 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	return answer;
 }
 
-DEFINE_OBJECT_BESIDE(filter);
+DEFINE_OBJECT_BESIDE(filter, "*(struct filters *)object");

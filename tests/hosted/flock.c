@@ -119,4 +119,4 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return ENDS;
 }
 
-DEFINE_OBJECT(flock);
+DEFINE_OBJECT(flock, "$each(flocks, \"struct flock.link\")");

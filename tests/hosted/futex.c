@@ -414,4 +414,4 @@ static const char *const known[] = { "wait:0 / wait:0 / wake:2",
 				     "wait:1 / wait:0 / requeue:8 wake:3",
 				     "wait:1 / wait:1 / wake_op:192", NULL };
 
-DEFINE_OBJECT(futex, .known = known, .model_may_end = model_may_end);
+DEFINE_OBJECT(futex, "*(u32 *)object@2", .known = known, .model_may_end = model_may_end);

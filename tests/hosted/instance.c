@@ -325,4 +325,4 @@ static const char *const known[] = {
 	NULL,
 };
 
-DEFINE_OBJECT(instance, .known = known);
+DEFINE_OBJECT(instance, "trace_instances", .known = known);

@@ -40,7 +40,14 @@ static bool same(const struct answer *a, const struct answer *b)
 	return a->value == b->value && a->digest == b->digest;
 }
 
-static void tell(struct search *s, unsigned nr, const struct answer *right, enum model_says says)
+/* Where states.py looks at @model. */
+static __noinline void disagrees(const void *model)
+{
+	__asm__ volatile("" : : "r"(model) : "memory");
+}
+
+static void tell(struct search *s, unsigned nr, const struct answer *right, enum model_says says,
+		 const void *model)
 {
 	const struct event *e = &s->h->events[nr][s->next[nr]];
 	const struct call *call = &s->p->calls[nr][s->next[nr]];
@@ -49,6 +56,7 @@ static void tell(struct search *s, unsigned nr, const struct answer *right, enum
 	if (s->placed < s->deepest && fault[0])
 		return;
 	s->deepest = s->placed;
+	disagrees(model);
 	if (e->slept)
 		snprintf(fault, 200,
 			 "thread %u's %s:%u slept until a signal came (%ld): right is %ld", nr,
@@ -77,7 +85,7 @@ static bool explains(struct search *s, unsigned nr, void *model)
 		return true;
 	if (same(&answer, &e->answer) && (e->slept ? says == MAY_SLEEP : says != MUST_SLEEP))
 		return true;
-	tell(s, nr, &answer, says);
+	tell(s, nr, &answer, says, model);
 	return false;
 }
 

@@ -190,4 +190,4 @@ static const char *const known[] = { "type:13 write:0 / wait_out:0 / type:14",
 				     "echo:4 type:11 type:4 type:0 type:6",
 				     "read:3 / type:0 type:1 / try_read:0", NULL };
 
-DEFINE_OBJECT_BESIDE(ldisc, .known = known);
+DEFINE_OBJECT_BESIDE(ldisc, "*tty; seen", .known = known);

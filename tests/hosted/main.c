@@ -256,9 +256,27 @@ static void print_replay(void)
 	if (!being_run)
 		return;
 	printf("  build/unit/hosted --object %s --replay \"", being_run->object->name);
-	program_print(being_run);
+	program_print(being_run, stdout);
 	printf("\"\n  found in run %lu\n", found_in ? found_in : nr_runs);
 	fflush(stdout);
+}
+
+/* Both states, if the program that fails is @p: by gdb, in which it runs once more. */
+static void print_states(const struct program *p)
+{
+	char *text, path[4096];
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	if (!realpath("/proc/self/exe", path))
+		exit(1);
+	program_print(p, out);
+	fclose(out);
+	setenv("ASAN_OPTIONS", "detect_leaks=0", true);
+	execlp("gdb", "gdb", "-nx", "-q", "-batch", "-x", "tests/hosted/states.py", "--args", path,
+	       "--object", p->object->name, "--replay", text, NULL);
+	printf("  gdb is missing, which shows both states: sh tools/setup.sh --for gdb\n");
+	exit(1);
 }
 
 static void shrink_and_tell(void)
@@ -271,6 +289,7 @@ static void shrink_and_tell(void)
 	printf("%s: %s\n", p.object->name, shared->fault);
 	being_run = &p;
 	print_replay();
+	print_states(&p);
 }
 
 /* --- the command line ------------------------------------------------------------------------- */

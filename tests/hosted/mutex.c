@@ -85,4 +85,4 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return ENDS;
 }
 
-DEFINE_OBJECT(mutex);
+DEFINE_OBJECT(mutex, "*(struct counter *)object");

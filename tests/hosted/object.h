@@ -50,12 +50,14 @@ struct object {
 	 */
 	enum model_says (*model_perform)(void *model, unsigned nr, unsigned id,
 					 const struct call *call, struct answer *answer);
+	/* The state, as expressions of gdb in the file of destroy(@object): states.py. */
+	const char *state;
 	/* NULL, or: may the calls end in this state? */
 	bool (*model_may_end)(const void *model);
 };
 
 /* Members whose values are called like themselves, but for those of the model; more may follow. */
-#define OBJECT(ident, model, ...)                                                                  \
+#define OBJECT(ident, model, text, ...)                                                            \
 	const struct object ident##_object = { .name = #ident,                                     \
 					       .op_names = op_names,                               \
 					       .create = create,                                   \
@@ -65,11 +67,12 @@ struct object {
 					       .model_size = sizeof(struct model),                 \
 					       .model_create = model##_create,                     \
 					       .model_perform = model##_perform,                   \
+					       .state = text,                                      \
 					       __VA_ARGS__ }
 /* An object, the model of which is in the same file. */
-#define DEFINE_OBJECT(ident, ...) OBJECT(ident, model, __VA_ARGS__)
+#define DEFINE_OBJECT(ident, state, ...) OBJECT(ident, model, state, __VA_ARGS__)
 /* An object, the model of which is in another file, and its struct in a header. */
-#define DEFINE_OBJECT_BESIDE(ident, ...) OBJECT(ident, ident##_model, __VA_ARGS__)
+#define DEFINE_OBJECT_BESIDE(ident, state, ...) OBJECT(ident, ident##_model, state, __VA_ARGS__)
 #define DECLARE_MODEL(ident)                                                                       \
 	void ident##_model_create(void *model, unsigned nr_threads);                               \
 	enum model_says ident##_model_perform(void *model, unsigned nr, unsigned id,               \

@@ -332,4 +332,4 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return ENDS;
 }
 
-DEFINE_OBJECT(oom);
+DEFINE_OBJECT(oom, "subjects; users");

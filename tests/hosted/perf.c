@@ -253,4 +253,7 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 /* Two threads map an event at once: what it writes is in the ring that another event shares. */
 static const char *const known[] = { "no_output:0 map:0 rename:0 poll:1 / map:0 output:1", NULL };
 
-DEFINE_OBJECT(perf, .known = known);
+DEFINE_OBJECT(perf,
+	      "*(struct perf_event *)o->proc.files->slots[0]->private; "
+	      "*(struct perf_event *)o->proc.files->slots[1]->private",
+	      .known = known);

@@ -203,4 +203,4 @@ static const char *const known[] = {
 	NULL,
 };
 
-DEFINE_OBJECT(pipe, .known = known);
+DEFINE_OBJECT(pipe, "*((struct pipe_and_ends *)object)->pipe", .known = known);

@@ -298,4 +298,4 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	}
 }
 
-DEFINE_OBJECT(posix_timer);
+DEFINE_OBJECT(posix_timer, "$each(hosted_process.itimers->posix, \"struct posix_timer.link\")");

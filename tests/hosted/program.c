@@ -115,24 +115,24 @@ bool program_draw_ops(struct program *p, struct prng *random, const u8 *ops, uns
 	return true;
 }
 
-void program_print(const struct program *p)
+void program_print(const struct program *p, FILE *out)
 {
 	for (unsigned nr = 0; nr < p->nr_threads; nr++) {
 		if (nr)
-			printf("/ ");
+			fprintf(out, "/ ");
 		for (unsigned i = 0; i < p->nr_calls[nr]; i++) {
 			const struct call *call = &p->calls[nr][i];
 
-			printf("%s:%u%s ", p->object->op_names[call->op], call->n,
-			       &"\0\0?\0!\0"[call->how * 2]);
+			fprintf(out, "%s:%u%s ", p->object->op_names[call->op], call->n,
+				&"\0\0?\0!\0"[call->how * 2]);
 		}
 	}
 	if (p->schedule.nr)
-		printf("@ ");
+		fprintf(out, "@ ");
 	for (unsigned i = 0; i < p->schedule.nr; i++)
-		printf("%u>%u ", p->schedule.list[i].at, p->schedule.list[i].to);
+		fprintf(out, "%u>%u ", p->schedule.list[i].at, p->schedule.list[i].to);
 	if (p->failing)
-		printf("#%u ", p->failing);
+		fprintf(out, "#%u ", p->failing);
 }
 
 /* --- reading ----------------------------------------------------------------------------- */

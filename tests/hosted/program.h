@@ -2,6 +2,8 @@
 /* Programs of up to four threads on one object: drawn, run, judged, printed and read. */
 #pragma once
 
+#include <stdio.h>
+
 #include "object.h"
 
 #define MAX_CALLS 64 /* of one thread */
@@ -38,7 +40,7 @@ void program_draw(struct program *p, struct prng *random, bool alone, unsigned l
  * for a thread alone.
  */
 bool program_draw_ops(struct program *p, struct prng *random, const u8 *ops, unsigned nr);
-/* The text that `--replay` takes. */
-void program_print(const struct program *p);
+/* Writes the text that `--replay` takes. */
+void program_print(const struct program *p, FILE *out);
 /* False: it is none; a sentence was printed. */
 bool program_parse(struct program *p, const char *text);

@@ -270,4 +270,5 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return ENDS;
 }
 
-DEFINE_OBJECT(record);
+DEFINE_OBJECT(record, "$each(records, \"struct record.link\"); "
+		      "$each(waits, \"struct wait.link\")");

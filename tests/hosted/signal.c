@@ -568,4 +568,5 @@ static const char *const known[] = {
 	NULL
 };
 
-DEFINE_OBJECT(signal, .last = &last_call, .known = known);
+DEFINE_OBJECT(signal, "hosted_process.action; hosted_process.pending", .last = &last_call,
+	      .known = known);

@@ -407,4 +407,4 @@ static const char *const known[] = {
 	NULL,
 };
 
-DEFINE_OBJECT(socketpair, .known = known);
+DEFINE_OBJECT(socketpair, "*((struct sockets *)object)->proc.files", .known = known);

@@ -187,4 +187,4 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 /* A reader sleeps until a timer expires that has then expired three times. */
 static const char *const known[] = { "set_time:9 read:0 / advance:3", NULL };
 
-DEFINE_OBJECT(timerfd, .known = known);
+DEFINE_OBJECT(timerfd, "*(struct timerfd *)((struct file *)object)->private", .known = known);

@@ -357,4 +357,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 /* Two directories move into each other: mkdir /c and /d, then /c to /d/c beside /d to /c/d. */
 static const char *const known[] = { "mkdir:4 mkdir:7 rename:148 / rename:199", NULL };
 
-DEFINE_OBJECT_BESIDE(tmpfs, .known = known);
+DEFINE_OBJECT_BESIDE(tmpfs,
+		     "$each(((struct tree *)object)->mount->sb->root->entries, "
+		     "\"struct dentry.by_cookie\")",
+		     .known = known);

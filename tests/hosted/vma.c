@@ -241,4 +241,5 @@ static const char *const known[] = {
 	NULL,
 };
 
-DEFINE_OBJECT_BESIDE(vma, .known = known);
+DEFINE_OBJECT_BESIDE(vma, "$each(((struct space *)object)->mm.vmas, \"struct vma.node\")",
+		     .known = known);

@@ -46,6 +46,30 @@ def test_object_of_the_kernel(name):
     hosted("--object", name, "--programs", programs)
 
 
+WRONG_ANSWER = """
+class Plant(gdb.Breakpoint):
+    def stop(self):
+        gdb.execute("set var h->events[0][1].answer.value = 7")
+        return False
+Plant("judge_history", internal=True)
+"""
+
+
+def test_a_disagreement_shows_both_states(tmp_path):
+    """The pipe has 90 bytes left, and answered, as its judge is made to believe, that it had given 7 and not 10."""
+    plant = tmp_path / "plant.py"
+    plant.write_text(WRONG_ANSWER, encoding="ascii")
+    done = subprocess.run(["gdb", "-nx", "-q", "-batch", "-x", str(plant), "-x", "tests/hosted/states.py", "--args",
+                           f"{BUILD}/unit/hosted", "--object", "pipe", "--replay", "try_write:100 try_read:10"],
+                          cwd=ROOT, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+                          env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "thread 0's try_read:10 answered 7" in done.stdout and "right is 10" in done.stdout, done.stdout
+    rest = done.stdout.partition("  the object, after all calls:\n")[2]
+    assert "head = 100, tail = 10," in rest and "readers = 1, writers = 1" in rest, rest
+    assert "used = 90" in rest.partition("  the model, after the call that it answers otherwise:\n")[2], rest
+
+
 @pytest.mark.nightly("an access that no lock orders, and no atomic operation")
 @pytest.mark.parametrize("name", kernel_tests.objects(pathlib.Path(ROOT)))
 def test_object_of_the_kernel_has_no_race(name):
