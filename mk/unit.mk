@@ -44,9 +44,11 @@ UNIT_ALSO_ring := kernel/trace/ring.c
 UNIT_ALSO_futex := tests/unit/step.c
 UNIT_ALSO_quota_race := tests/unit/race.c
 UNIT_ALSO_claim_race := tests/unit/race.c
+UNIT_ALSO_switch_race := tests/unit/race.c
 # Files that call race.c before each access to memory.
 UNIT_RACE_quota_race := sched/fair/core/bandwidth.c
 UNIT_RACE_claim_race := sched/balance/sharedq.c
+UNIT_RACE_switch_race := sched/core/switch.c
 UNIT_RACE_CFLAGS := -fno-sanitize=all -fsanitize=thread -Wno-tsan
 # It includes a file of the kernel, whose types are the architecture's.
 $(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -UDEBUG -DDEBUG=0
