@@ -37,7 +37,7 @@ QUIET = {"AFL_NO_UI": "1", "AFL_SKIP_CPUFREQ": "1", "AFL_NO_AFFINITY": "1", "AFL
 TIMEOUT_MS = "120000"
 
 
-PAGE = """# What the fuzzer reached
+PAGE = """# Places that the fuzzer reached
 
 Places are basic blocks of `kernel/`, and of headers where `kernel/` includes them. A place is reached if a thread of a
 script runs it, and not an interrupt ([fuzzing.md](fuzzing.md)). Written after some runs by:

@@ -19,9 +19,10 @@ def addresses_of(kernel: str) -> list[int]:
 
 def keep(file: pathlib.Path, kernel: str, ever: bytes) -> None:
     """Add the places @ever of @kernel to @file, which has what earlier runs of the same kernel reached."""
-    if before := kept(file, kernel):
+    sign = sign_of(kernel)
+    if before := kept_of(file, sign):
         ever = bytes(a | b for a, b in zip(ever, before, strict=True))
-    file.write_bytes(sign_of(kernel) + ever)
+    file.write_bytes(sign + ever)
 
 
 def sign_of(kernel: str) -> bytes:
@@ -31,7 +32,11 @@ def sign_of(kernel: str) -> bytes:
 
 def kept(file: pathlib.Path, kernel: str) -> bytes:
     """The places of @kernel in @file; none if it has those of another."""
-    text, sign = file.read_bytes() if file.is_file() else b"", sign_of(kernel)
+    return kept_of(file, sign_of(kernel))
+
+
+def kept_of(file: pathlib.Path, sign: bytes) -> bytes:
+    text = file.read_bytes() if file.is_file() else b""
     return text[len(sign):] if text.startswith(sign) else b""
 
 
