@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Task groups in workloads: their CPU time beside what a fluid server would give, and which task is in which group."""
 
+from random import Random
+
 import pytest
 
 from tests.sim.conftest import MS, SEC, policies_by_weight
@@ -79,6 +81,21 @@ def test_deadlines_and_guarantees_are_told_to_the_scheduler(sim, rtapp):
     run = sim("--check --time 1s", path, "hogs:n=1,group=b")
     assert groups(run)["/a"]["dynamic_shares"] in (512, 1024) and groups(run)["/b"]["dynamic_shares"] == 1024
     assert "put off by ms" in run.out and part(run, "/a")[1] == pytest.approx(50, abs=0.01)
+
+
+def test_no_wait_of_fdl_is_beyond_the_bound(sim):
+    """As chapter 8 derives it: without misses, the deadline and a turn of 80 us of each other group."""
+    random, nr_late, nr_kept = Random(8), 0, 0
+    for number in range(40):
+        us, nr = random.choice((150, 300, 1000)), random.randint(2, 10)
+        words = [f"group:name=g{i},deadline_rr={us}us hogs:n={random.randint(1, 2)},group=g{i}" for i in range(nr)]
+        run = sim(f"--sched fdl --check --time 100ms {' '.join(words)} hogs:n={number % 3 or 1}")
+        if not any(group["nr_misses"] for group in groups(run).values()):
+            gaps_us = [group["max_gap_ns"] / 1000 for group in groups(run).values()]
+            assert max(gaps_us) <= us + 80 * nr, words
+            nr_late += max(gaps_us) > us
+            nr_kept += 1
+    assert nr_kept > 20 and nr_late > 2
 
 
 def test_idle_group_yields_to_all(sim):
