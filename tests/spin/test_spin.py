@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The models of wakeups, switches and dispatch: Spin tries every order of their steps, and refuses each seeded bug.
+"""Models of wakeups, switches, locks and dispatch: Spin tries every order of their steps, and refuses each seeded bug.
 
 A model is of use only while it speaks of the code that runs: its names are those of the C sources.
 """
@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 HERE = pathlib.Path(ROOT, "tests/spin")
 # A model, how many seeded bugs it has, and options of the verifier (-E: a thread may sleep for ever in the end).
-MODELS = {"wake": (4, []), "switch": (3, ["-E"]), "hold": (5, [])}
+MODELS = {"wake": (4, []), "switch": (3, ["-E"]), "hold": (5, []), "mutex": (5, []), "futex": (5, [])}
 CASES = [(model, bug) for model, (bugs, _) in MODELS.items() for bug in range(bugs + 1)]
 
 
@@ -69,7 +69,7 @@ def test_names_are_those_of_the_code(model):
         if "." in name:
             struct, field = name.split(".")
             body = re.search(rf"^struct {struct} \{{$(.*?)^\}}", source, re.M | re.S)
-            assert body and re.search(rf"^\t[\w ]+[ *]{field};", body.group(1), re.M), f"{file}: no field {name}"
+            assert body and re.search(rf"^\t[\w *,]*[ *]{field}[,;]", body.group(1), re.M), f"{file}: no field {name}"
         else:
             assert re.search(rf"^\w[^\n;]*\b{name}\([^;{{]*\)\n\{{", source, re.M), f"{file}: no function {name}()"
 
