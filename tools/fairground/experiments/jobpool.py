@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""x5-swqueue: jobs and waste of a pool, changes with a feature, and the picture."""
+"""x5-swqueue: jobs, waste and CPU time of a pool, changes with a feature, and the picture."""
 
 import re
 from typing import Any
@@ -11,7 +11,9 @@ from ..study.runs import Run
 
 
 def measure(run: Run) -> Figures:
+    used: Figures = {}
     if run.host == SIMULATOR:
+        used = {"used_percent": 100 - float(expect(r"idle ([\d.]+) %", run.console)[1])}
         jobs = int(expect(r"^job .*?nice 0 +(\d+)", run.console)[1])
         wasted, near = map(float, expect(r"wasted ([\d.]+) CPU ms, of these within a cache ([\d.]+)",
                                             run.console).groups())
@@ -19,7 +21,7 @@ def measure(run: Run) -> Figures:
         jobs = sum(map(int, re.findall(r"^(\d+) jobs ended", run.console, re.M)))
         wasted, near = ((after - before) / 1e6 for before, after in (
             map(int, re.findall(rf"^{name} (\d+)", run.console, re.M)) for name in ("waste_ns", "waste_llc_ns")))
-    return {"jobs": jobs, "wasted_ms": wasted, "near_ms": near}
+    return {"jobs": jobs, "wasted_ms": wasted, "near_ms": near, **used}
 
 
 def time_change(results: Results, pool: str, feature: str) -> float:

@@ -16,6 +16,11 @@ def gain(results: Results, load: str, form: str, base: str) -> float:
     return 100 * (value(results, load, form, "requests") / value(results, load, base, "requests") - 1)
 
 
+def gain_of_fifo(results: Results, load: str) -> float:
+    """The gain of one queue for all CPUs over the knobs, in percent."""
+    return 100 * (results["scx:fifo"][f"{load}-fifo"]["requests"] / value(results, load, "knobs", "requests") - 1)
+
+
 def draw(x: Experiment, figure: Any, results: dict[str, Results]) -> None:
     """Requests relative to the default settings, and the 99th percentile of waits."""
     axes = figure.subplots(1, 2)

@@ -6,12 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from ..base import tree
 from ..base.errors import why_failed
 from ..base.settings import Settings
 from .qemu import QemuError
 
+EXAMPLE = "scx:"
 PACKED = tree.PACKED / "schedsim"  # that of an installed package, if it was built before
 
 
@@ -37,11 +39,32 @@ def packed() -> int:
     return 125
 
 
+def source_of(sched: str) -> Path | None:
+    """The file of @sched, if that is scx:NAME, an example of a program for sched_ext."""
+    return tree.ROOT / f"examples/scx/{sched.removeprefix(EXAMPLE)}.bpf.c" if sched.startswith(EXAMPLE) else None
+
+
+def make_program(settings: Settings) -> None:
+    """Compiles the program of settings.sched, if that names one. QemuError with what the compiler says."""
+    if source := source_of(settings.sched):
+        done = subprocess.run(["make", "-s", "-C", str(tree.ROOT), f"B={settings.build}", f"SRC={source}", "scx"],
+                              capture_output=True, text=True, check=False, env={**os.environ, "MAKEFLAGS": ""})
+        if done.returncode:
+            raise QemuError(f"make scx SRC={source}: {why_failed(done)}")
+
+
+def policy(settings: Settings) -> list[str]:
+    """The words that choose the policy, or the program, of @settings."""
+    if not (source := source_of(settings.sched)):
+        return ["--sched", settings.sched]
+    return ["--scx", os.path.join(settings.build, "scx", source.name.replace(".bpf.c", ".so"))]
+
+
 def command(settings: Settings, workload: str | Sequence[str], out: str | None, costs: Mapping[str, int],
             more: Sequence[str] = ()) -> list[str]:
     """The command that runs @workload with @settings, @costs and @more options. It saves the trace in @out if given."""
     workloads = [workload] if isinstance(workload, str) else workload
-    words = [program(settings.build), "--sched", settings.sched, "--hz", str(settings.hz), "--seed", str(settings.seed)]
+    words = [program(settings.build), *policy(settings), "--hz", str(settings.hz), "--seed", str(settings.seed)]
     if "--topology" not in more:
         words += ["--cpus", str(settings.cpus)]
     words += [word for name, ns in costs.items() for word in (f"--cost-{name}", f"{ns}ns")]

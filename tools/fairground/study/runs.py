@@ -143,6 +143,8 @@ class Lab:
             self.workloads[case] = [os.path.join(self.directory, f"{case}.json")]
             with open(self.workloads[case][0], "w", encoding="utf-8") as f:
                 json.dump(workload, f, indent=1)
+        for sched in scheds if SIMULATOR in hosts else ():
+            simulator.make_program(replace(self.settings, sched=sched))
         found: dict[str, Results] = {host: {sched: {} for sched in scheds} for host in hosts}
         wanted += [(h, s, c, "-again") for h, s, c, _ in wanted if h == KERNEL and c in self.experiment.twice]
         first: dict[tuple[str, str], str] = {}
