@@ -221,7 +221,8 @@ def test_what_is_wrong_is_told_also_when_afl_gives_up(tmp_path, monkeypatch, cap
     monkeypatch.setattr(command, "table_of", lambda image: "0\tread\thpnnnn\n")
     monkeypatch.setattr(places, "by_file", lambda *_: {"kernel/a.c": (1, 4)})
     monkeypatch.setattr(places, "addresses_of", lambda kernel: [1, 2])
-    (tmp_path / "wrong-7.log").write_text("of the last run\n")
+    (tmp_path / "wrong-1.script").write_bytes(b"of an earlier run")
+    (tmp_path / "wrong-1.log").write_text("it was cold\n")
     words = argparse.Namespace(seconds=None, runs=10, seed=1, sched="cfs", smp=1, files=True)
     if not nr_wrong:
         with pytest.raises(command.FuzzError, match="status 1"):
@@ -231,7 +232,9 @@ def test_what_is_wrong_is_told_also_when_afl_gives_up(tmp_path, monkeypatch, cap
     assert (tmp_path / "runs").read_text() == f"cfs, 1 CPUs\t{nr_wrong}\t0\t{nr_wrong}\n"
     said = capsys.readouterr().out
     assert "kernel/a.c                            1 of      4   25.0 %\n" in said and f"; {nr_wrong} wrong\n" in said
-    assert said.count(": it burns; make fuzz ARGS=") == len(list(tmp_path.glob("wrong-*.log"))) == min(nr_wrong, 20)
+    assert said.count(": it burns; make fuzz ARGS=") == min(nr_wrong, 20) and ": it was cold; make fuzz" in said
+    assert (tmp_path / "wrong-1.script").read_bytes() == b"of an earlier run"
+    assert len(list(tmp_path.glob("wrong-*.log"))) == 1 + min(nr_wrong, 20)
 
 
 FAKE_AFL = """#!{python}

@@ -165,18 +165,23 @@ def report(out: pathlib.Path, cover: str, arguments: argparse.Namespace) -> int:
     print(f"{'all places':<32} {ever:>6} of {total:>6}  {100 * ever / total:5.1f} %")
     kept = len(list((out / "corpus").iterdir()))
     print(f"{runs} scripts, {calls} calls and accesses; corpus of {kept}; {wrong} wrong")
-    for number in range(1, min(wrong, MOST_KEPT) + 1):
-        first = (out / f"wrong-{number}.log").read_text(encoding="utf-8").splitlines()[0]
-        print(f"{out}/wrong-{number}.script: {first}; make fuzz ARGS=\"--shrink {out}/wrong-{number}.script\"")
+    for script in sorted(out.glob("wrong-*.script")):
+        first = script.with_suffix(".log").read_text(encoding="utf-8").splitlines()[0]
+        print(f"{script}: {first}; make fuzz ARGS=\"--shrink {script}\"")
     return wrong
+
+
+def nr_wrong(out: pathlib.Path) -> int:
+    """How many scripts of this run something was wrong with; 0 also if there was no run."""
+    totals = out / "totals"
+    return int(totals.read_text(encoding="ascii").split()[2]) if totals.is_file() else 0
 
 
 def learn(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
     cover, table = build(image), table_of(image)
     out.mkdir(parents=True, exist_ok=True)
     corpus = ready_corpus(out, table)
-    for old in (*out.glob("wrong-*"), *out.glob("totals")):
-        old.unlink()
+    (out / "totals").unlink(missing_ok=True)
     shutil.rmtree(out / "afl", ignore_errors=True)
     bound = [] if arguments.seconds else ["-E", str(arguments.runs)]
     try:
@@ -185,7 +190,7 @@ def learn(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
             arguments.seconds)
         keep(out, corpus)
     except FuzzError:
-        if not list(out.glob("wrong-*.script")):  # AFL++ gives up if each script of the corpus is wrong
+        if not nr_wrong(out):  # AFL++ gives up if each script of the corpus is wrong
             raise
     return 1 if report(out, cover, arguments) else 0
 

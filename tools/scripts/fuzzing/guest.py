@@ -102,8 +102,8 @@ class Guest:
             if answered == self._asked:
                 self.calls += status >> 2
                 return VERDICTS[status & 3]
-            if self._process.poll() is not None:
-                return "the machine stopped"
+            if (ended := self._process.poll()) is not None:
+                return "the machine stopped" if ended >= 0 else f"signal {-ended} ended the emulator"
             time.sleep(POLL_S)
 
     def reached(self) -> bytes:

@@ -42,8 +42,9 @@ class Notes:
         self._runs += 1
         self._crashes += bool(wrong)
         if wrong and self._crashes <= MOST_KEPT:
-            (self._out / f"wrong-{self._crashes}.script").write_bytes(script)
-            (self._out / f"wrong-{self._crashes}.log").write_text(f"{wrong}\n{guest.console()}", encoding="utf-8")
+            number = 1 + len(list(self._out.glob("wrong-*.script")))
+            (self._out / f"wrong-{number}.script").write_bytes(script)
+            (self._out / f"wrong-{number}.log").write_text(f"{wrong}\n{guest.console()}", encoding="utf-8")
 
     def end(self, guest: Guest) -> None:
         (self._out / "totals").write_text(f"{self._runs} {guest.calls} {self._crashes}\n", encoding="ascii")
