@@ -35,6 +35,7 @@ LAYOUT, CODE = "linker.ld", "*(.text .text.*)"  # where the kernel's code is
 CODE_OF_KERNEL = ("arch/", "kernel/", "lib/", "sched/")
 SCX_FUNCTIONS = "sim/scx/include/scx/functions.h"
 SCX_FUNCTION = re.compile(r"^[a-z].*[ *]((?:scx|bpf)_\w+)\(", re.MULTILINE)
+SANITIZERS_CALL = ("__asan_", "__ubsan_", "__sanitizer_")  # in an object of the unit tests
 SCX_COMPILER_CALLS = {"__sanitizer_cov_trace_pc"}  # in each block of the object for the kernel
 LOOK = "WARN=-w -fno-inline -fno-jump-tables"
 KEPT = ("inc", "policies", "sim", "schedsim", ".commit", ".flags", "kernel", "user", "fairground.elf",
@@ -241,9 +242,16 @@ class Workshop:
         """What in the scheduler's machine code reaches around what it calls; "" if nothing does."""
         return objects.around(self._scheduler(more))
 
-    def unexpected_calls(self, more: list[str], scx: bool = False) -> list[str]:
-        """What the scheduler, with the objects @more, calls beside itself and its host: exit(), printf() and the like.
-        If they are a program for @scx, what they call beside themselves and what such a program is offered.
+    def _tested(self) -> set[str]:
+        """What the scheduler's objects in the unit tests use, which are compiled for them, beside themselves."""
+        below = self.tree / "build/unit"
+        used = objects.undefined([*(below / "sched").rglob("*.o"), *(below / "lib").rglob("*.o")])
+        return {name for name in used if not name.startswith(SANITIZERS_CALL)}
+
+    def unexpected_calls(self, more: list[str], scx: bool, tested: bool) -> list[str]:
+        """What the scheduler, with the objects @more, calls beside itself and its host: exit(), printf() and the like;
+        also where it is compiled to be @tested. If they are a program for @scx, what they call beside themselves and
+        what such a program is offered.
         """
         if scx:
             offered = set(SCX_FUNCTION.findall((ROOT / SCX_FUNCTIONS).read_text(encoding="utf-8")))
@@ -252,7 +260,8 @@ class Workshop:
         allowed = set(objects.COMPILER_CALLS)
         for header in ("sched/host.h", "lib/string.h"):  # in the simulator, libc has what is in lib/string.c
             allowed |= set(DECLARED.findall((ROOT / header).read_text(encoding="utf-8")))
-        return sorted(objects.undefined(self._scheduler(more)) - allowed)
+        used = objects.undefined(self._scheduler(more)) | (self._tested() if tested else set())
+        return sorted(used - allowed)
 
     def kernel_objects(self, lab: Lab) -> list[str]:
         """The kernel's objects that have regions of @lab; what make is to build for them."""
