@@ -41,7 +41,7 @@ $(UNIT)/race/%.c.o: %.c $(INC)/.made | $(POLICIES_DEF)
 
 # Parts of the kernel that need only lib are tested here too.
 UNIT_ALSO_ring := kernel/trace/ring.c
-UNIT_ALSO_futex := tests/unit/step.c
+UNIT_ALSO_futex := tests/unit/step.c tests/unit/futex_entry.c
 UNIT_ALSO_quota_race := tests/unit/race.c
 UNIT_ALSO_claim_race := tests/unit/race.c
 UNIT_ALSO_switch_race := tests/unit/race.c
@@ -50,8 +50,10 @@ UNIT_RACE_quota_race := sched/fair/core/bandwidth.c
 UNIT_RACE_claim_race := sched/balance/sharedq.c
 UNIT_RACE_switch_race := sched/core/switch.c
 UNIT_RACE_CFLAGS := -fno-sanitize=all -fsanitize=thread -Wno-tsan
-# It includes a file of the kernel, whose types are the architecture's.
-$(UNIT)/tests/unit/test_futex.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -UDEBUG -DDEBUG=0
+# A file of the kernel, whose types are the architecture's. It runs one instruction at a time, which the sanitizers'
+# would be, too; they could not print either.
+$(UNIT)/tests/unit/test_futex.c.o $(UNIT)/tests/unit/futex_entry.c.o: UNIT_CFLAGS += -I. -Iarch/x86 -UDEBUG -DDEBUG=0
+$(UNIT)/tests/unit/futex_entry.c.o: UNIT_CFLAGS += -fno-sanitize=all
 # It includes another, on the architecture of tests/hosted.
 $(UNIT)/tests/unit/test_lockdep.c.o: UNIT_CFLAGS += -I. -Itests/hosted
 $(UNIT)/tests/unit/test_vt.c.o: UNIT_CFLAGS += -I. -Itests/hosted -I$(B)/font

@@ -23,6 +23,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/syscall/syscall.h"
+#include "kernel/task/futex_waiter.h"
 #include "kernel/time/timespec.h"
 #include "lib/errno.h"
 
@@ -39,28 +40,7 @@ enum futex_op {
 	FUTEX_CLOCK_REALTIME = 256,
 };
 
-struct futex_key {
-	u64 space; /* the mm, or a physical frame with bit 0 set */
-	u64 offset;
-};
-
-struct futex_bucket {
-	struct spinlock lock;
-	struct list waiters;
-};
-
 #define PRIO_FAIR 100 /* and more: of fair tasks; the others have less */
-
-struct futex_waiter {
-	struct list link;
-	struct futex_bucket *bucket;
-	struct futex_key key;
-	struct thread *thread;
-	u32 bitset;
-	s32 prio; /* its thread's when it came */
-	bool woken, timed_out;
-	bool released; /* its waker touches neither it nor its thread any more */
-};
 
 /* Enough that 10,000 waiting threads make chains of about 40. */
 #define NR_BUCKETS  256u

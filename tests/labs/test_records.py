@@ -20,9 +20,10 @@ def test_a_right_answer_is_one_of_the_reference():
     bench.learn_checks(lab)
     bench.put(lab, regions.stubs(lab) | attack.code)
     bench.build([program])
-    ended = tiers._report(bench, program, TEST, 1)
+    tests, = (tests for tests in lab.unit if tests.program == PROGRAM)
+    ended = tiers._report(bench, program, TEST, 1, tests)
     assert not ended.status and f"ok 1 - {TEST}" in ended.text, ended.text[-2000:]
-    passed, why, _ = tiers._run_test(lab, bench, program, TEST, 1)
+    passed, why, _ = tiers._run_test(lab, bench, tests, TEST, 1)
     assert not passed and "it found other numbers equal" in why
 
 
@@ -37,7 +38,8 @@ def test_each_seed_of_the_grading_draws_other_questions(number):
     lab, (program, test) = spec.find(number), DRAWN[number]
     bench = workshop.Workshop(pathlib.Path(BUILD), 2)
     bench.learn_checks(lab)
+    tests, = (tests for tests in lab.unit if tests.program == program)
     program = workshop.of_reference(workshop.unit_program(program), lab)
-    once, again, other = (tiers._report(bench, program, test, seed) for seed in (1, 1, 2))
+    once, again, other = (tiers._report(bench, program, test, seed, tests) for seed in (1, 1, 2))
     assert not once.status and not other.status
     assert tiers._record(once) == tiers._record(again) != tiers._record(other)

@@ -19,7 +19,7 @@ from tests.tools.test_machine import marked_processes
 
 HEAD = "".join(f"#include <{name}>\n" for name in (
     "errno.h", "fcntl.h", "pthread.h", "signal.h", "stdio.h", "stdlib.h", "string.h", "sys/mman.h", "sys/socket.h",
-    "sys/stat.h", "sys/syscall.h", "unistd.h"))
+    "sys/stat.h", "sys/syscall.h", "sys/wait.h", "unistd.h"))
 LIMITS = box.Limits(cpu_s=1, wall_s=20, memory_mb=200)
 CLOSED, OPENS = box.View(()), box.View((), opens=True)
 
@@ -48,6 +48,16 @@ def test_a_system_call_that_reaches_out_ends_the_program(program, code, view):
     ended = program(f'{code}\nputs("reached");', view)
     assert ended.status == -signal.SIGSYS and "reached" not in ended.text and not ended.timed_out
     assert "files, processes or network" in ended.how
+
+
+@pytest.mark.parametrize("code, status", [
+    ("pid_t p = fork(); if (!p) { syscall(SYS_ptrace, 0, 0, 0, 0); __builtin_trap(); } int s; "
+     "return waitpid(p, &s, 0) == p && WIFSTOPPED(s) && !syscall(SYS_ptrace, 7, p, 0, SIGKILL) ? 5 : 6;", 5),
+    ('execl("/box/a", "a", NULL);', -signal.SIGSYS), ("kill(1, SIGKILL);", -signal.SIGSYS),
+    ('unlink("a");', -signal.SIGSYS), ("setsid();", -signal.SIGSYS)])
+def test_a_judge_may_start_and_trace_a_process(program, code, status):
+    """And nothing more; what it traces is in the same box, of which no process is left."""
+    assert program(code, box.View((), opens=True, traces=True)).status == status
 
 
 def test_there_is_nothing_to_read(program, tmp_path):

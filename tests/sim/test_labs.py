@@ -462,7 +462,7 @@ def test_a_test_that_says_ok_is_believed_with_its_record_only(printed, said, lab
 
     monkeypatch.setattr(tiers, "_report", report)
     bench = types.SimpleNamespace(checks={}, tree=ROOT)
-    passed, why, _ = tiers._run_test(lab, bench, "build/unit/test_rt", "t", 1)
+    passed, why, _ = tiers._run_test(lab, bench, types.SimpleNamespace(program="rt"), "t", 1)
     assert passed == (not said) and said in why
 
 

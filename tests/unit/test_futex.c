@@ -3,6 +3,9 @@
  * How a futex sleeps and wakes (kernel/task/futex.c): a second CPU acts between any two machine
  * instructions of the first, each place once. Its locks are flags: what would have to wait for one
  * acts an instruction later.
+ *
+ * The first CPU is another process (step.h). This one is the second CPU, the kernel around both,
+ * and the judge, of whose knowledge the other has a copy from before it began.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,18 +15,27 @@
 
 #include "checked.h"
 
-#include "kernel/task/futex.c"
+#include "futex_entry.h"
+#include "kernel/kernel.h"
+#include "kernel/mm/mm.h"
+#include "kernel/task/futex.h"
 #include "kernel/task/task.h"
+#include "kernel/time/time.h"
+#include "lib/errno.h"
 #include "step.h"
 
 enum { OLD_WORD = 7, NEW_WORD = 8 };
 enum { NR_WAKEUPS_FOR_NOTHING = 3 };
 
+/* The other process has copies of these, which THEIRS() reads. */
 struct x86_clock x86_clock;
 static struct cpu this_one;
 static struct thread thread;
 static struct futex_waiter *w;
 static u32 word;
+static bool sleeps; /* what begin_wait() returned, and its *result */
+static long result;
+
 static long load_error;	     /* of arch_user_load_u32() */
 static unsigned nr_switches; /* to the idle thread: how often the thread slept */
 static unsigned nr_wakeups;
@@ -32,9 +44,9 @@ static bool woken_too_early; /* `woken` was false when the thread was woken */
 /* The deed of the second CPU, after how many instructions it comes or came, and whether it did. */
 static void (*act)(void);
 static unsigned act_at, nr_instructions;
+static unsigned next_place; /* for act_at; the other process does not have it */
 static bool acted;
 static bool announced; /* the sleep, when it acted */
-static bool switching; /* the scheduler has the lock of its runqueue */
 static long nr_found;  /* by its wakeup */
 
 /*
@@ -54,25 +66,46 @@ static void note(bool a, bool b, bool c)
 
 static bool in_its_bucket(void)
 {
-	return !list_empty(&bucket_of(&w->key)->waiters);
+	struct list *waiters = &w->bucket->waiters;
+
+	return THEIRS(waiters->next) != waiters;
 }
 
 static void act_now(void)
 {
 	acted = true;
-	announced = thread.task.state != TASK_RUNNING;
+	announced = THEIRS(thread.task.state) != TASK_RUNNING;
 	act();
 }
 
-static bool act_between(void)
+static void act_between(void)
 {
-	if (acted)
-		return false;
-	if (nr_instructions++ < act_at || switching || bucket_of(&w->key)->lock.locked)
-		return true;
+	if (acted || nr_instructions++ < act_at || THEIRS(w->bucket->lock.locked))
+		return;
 	act_at = nr_instructions - 1;
 	act_now();
-	return false;
+}
+
+/* Wakes the thread, if it sleeps in a state of @state_mask. */
+static bool wake(u64 state_mask)
+{
+	nr_wakeups++;
+	woken_too_early |= !THEIRS(w->woken);
+	if (!(THEIRS(thread.task.state) & state_mask))
+		return false;
+	SET_THEIRS(thread.task.state, TASK_RUNNING);
+	return true;
+}
+
+/* As list_del() does it. */
+static void unlink_waiter(void)
+{
+	struct list *node = &w->link, *next = THEIRS(node->next), *prev = THEIRS(node->prev);
+
+	SET_THEIRS(prev->next, next);
+	SET_THEIRS(next->prev, prev);
+	SET_THEIRS(node->next, node);
+	SET_THEIRS(node->prev, node);
 }
 
 /* A wakeup as it should be, of whoever is in the bucket. */
@@ -81,27 +114,28 @@ static void wake_as_it_should_be(void)
 	if (!in_its_bucket())
 		return;
 	nr_found++;
-	WRITE_ONCE(w->woken, true);
-	thread_wake(w->thread, TASK_INTERRUPTIBLE);
-	list_del(&w->link);
-	__atomic_store_n(&w->released, true, __ATOMIC_RELEASE);
+	SET_THEIRS(w->woken, true);
+	wake(TASK_INTERRUPTIBLE);
+	unlink_waiter();
+	SET_THEIRS(w->released, true);
 }
 
 static void store_and_wake(void)
 {
-	WRITE_ONCE(word, NEW_WORD);
+	SET_THEIRS(word, NEW_WORD);
 	wake_as_it_should_be();
 }
 
 static void expire(void)
 {
-	wait_timeout(&(struct ktimer){ .arg = w });
+	SET_THEIRS(w->timed_out, true);
+	wake(TASK_INTERRUPTIBLE);
 }
 
 static void send_signal(void)
 {
-	thread_set_flags(&thread, THREAD_SIGPENDING);
-	thread_wake(&thread, TASK_INTERRUPTIBLE);
+	SET_THEIRS(thread.flags, THEIRS(thread.flags) | THREAD_SIGPENDING);
+	wake(TASK_INTERRUPTIBLE);
 }
 
 /* --- the kernel around it --------------------------------------------------------------- */
@@ -111,46 +145,46 @@ void spin_lock_init(struct spinlock *lock, const char *name)
 	*lock = (struct spinlock){ .name = name };
 }
 
-void spin_lock(struct spinlock *lock)
+static u64 lock_theirs(const u64 *arg)
 {
-	if (lock->locked)
+	struct spinlock *lock = (struct spinlock *)arg[0];
+
+	if (THEIRS(lock->locked))
 		fail_msg("the lock of the bucket is taken by the CPU that has it: it waits for "
 			 "itself");
-	lock->locked = 1;
+	SET_THEIRS(lock->locked, 1);
+	return 0;
 }
 
-void spin_unlock(struct spinlock *lock)
+static u64 unlock_theirs(const u64 *arg)
 {
-	if (!lock->locked)
+	struct spinlock *lock = (struct spinlock *)arg[0];
+
+	if (!THEIRS(lock->locked))
 		fail_msg("a lock is given back that nobody has");
-	lock->locked = 0;
+	SET_THEIRS(lock->locked, 0);
+	return 0;
 }
 
-bool thread_wake(struct thread *t, u32 state_mask)
+static u64 wake_theirs(const u64 *arg)
 {
-	nr_wakeups++;
-	woken_too_early |= !w->woken;
-	if (!(t->task.state & state_mask))
-		return false;
-	t->task.state = TASK_RUNNING;
-	return true;
-}
-
-bool thread_wake_flags(struct thread *t, u32 state_mask, unsigned flags)
-{
-	(void)flags;
-	return thread_wake(t, state_mask);
+	if ((struct thread *)arg[0] != &thread)
+		fail_msg("thread_wake() is called for what is not the waiter's thread");
+	return wake((u32)arg[1]);
 }
 
 /*
  * The thread switches. If it sleeps then, it has something to wait for: that the second CPU acts,
  * after some wakeups for nothing.
  */
-static void leave_cpu(void)
+static u64 leave_cpu(const u64 *arg)
 {
-	if (thread.task.state == TASK_RUNNING)
-		return;
-	if (thread.task.state != TASK_INTERRUPTIBLE)
+	u32 state = THEIRS(thread.task.state);
+
+	(void)arg;
+	if (state == TASK_RUNNING)
+		return 0;
+	if (state != TASK_INTERRUPTIBLE)
 		fail_msg(
 			"the thread sleeps in a state in which thread_wake() does not look for it");
 	if (acted)
@@ -158,39 +192,36 @@ static void leave_cpu(void)
 			 "the sleep, %u instructions after the call of wait_for_wake(), and "
 			 "nothing comes after it",
 			 announced ? "after" : "before", act_at);
-	if (++nr_switches <= NR_WAKEUPS_FOR_NOTHING && act_at == UINT32_MAX) {
-		thread.task.state = TASK_RUNNING;
-		return;
-	}
-	act_now();
-}
-
-void schedule(void)
-{
-	switching = true;
-	leave_cpu();
-	switching = false;
-}
-
-void yield(void);
-void yield(void)
-{
-	fail_msg("the thread waits for its wakeup in a loop of yield(): it must sleep");
-}
-
-void cond_resched_slow(void)
-{
-}
-
-int arch_user_load_u32(const u32 *addr, u32 *value)
-{
-	if (load_error)
-		return (int)load_error;
-	*value = READ_ONCE(*addr);
+	if (++nr_switches <= NR_WAKEUPS_FOR_NOTHING && act_at == UINT32_MAX)
+		SET_THEIRS(thread.task.state, TASK_RUNNING);
+	else
+		act_now();
 	return 0;
 }
 
-/* Linked, and not called: what the rest of the file calls, and what the grader then refuses. */
+static u64 must_not_yield(const u64 *arg)
+{
+	(void)arg;
+	fail_msg("the thread waits for its wakeup in a loop of yield(): it must sleep");
+	return 0;
+}
+
+static u64 do_nothing(const u64 *arg)
+{
+	(void)arg;
+	return 0;
+}
+
+static u64 load_theirs(const u64 *arg)
+{
+	if ((u32 *)arg[0] != &word)
+		fail_msg("arch_user_load_u32() is called for what is not the word of the futex");
+	if (!load_error)
+		SET_THEIRS(*(u32 *)arg[1], THEIRS(word));
+	return (u64)load_error;
+}
+
+/* Linked, and not called: what this process does for the other, and what the file calls else. */
 #define NOT_CALLED(...)                                                                            \
 	__VA_ARGS__                                                                                \
 	{                                                                                          \
@@ -199,6 +230,15 @@ int arch_user_load_u32(const u32 *addr, u32 *value)
 	STATIC_ASSERT(true, "takes the semicolon")
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-parameter"
+void yield(void);
+NOT_CALLED(void spin_lock(struct spinlock *lock));
+NOT_CALLED(void spin_unlock(struct spinlock *lock));
+NOT_CALLED(bool thread_wake(struct thread *t, u32 state_mask));
+NOT_CALLED(bool thread_wake_flags(struct thread *t, u32 state_mask, unsigned flags));
+NOT_CALLED(void schedule(void));
+NOT_CALLED(void yield(void));
+NOT_CALLED(void cond_resched_slow(void));
+NOT_CALLED(int arch_user_load_u32(const u32 *addr, u32 *value));
 NOT_CALLED(int futex_op(u32 *addr, u32 code, bool *wake));
 NOT_CALLED(size_t arch_copy_from_user(void *dst, const void *src, size_t n));
 NOT_CALLED(long mm_shared_page(struct mm *mm, u64 addr, u64 *page));
@@ -212,14 +252,26 @@ NOT_CALLED(void kprintf(const char *fmt, ...));
 NOT_CALLED(void panic(const char *fmt, ...));
 #pragma GCC diagnostic pop
 
+static const struct step_call calls[] = {
+	{ spin_lock, lock_theirs },
+	{ spin_unlock, unlock_theirs },
+	{ thread_wake, wake_theirs },
+	{ thread_wake_flags, wake_theirs },
+	{ schedule, leave_cpu },
+	{ yield, must_not_yield },
+	{ cond_resched_slow, do_nothing },
+	{ arch_user_load_u32, load_theirs },
+	{},
+};
+
 /* --- a thread and a waiter --------------------------------------------------------------- */
 
-/* A thread that runs, whose waiter is in no bucket yet. The second CPU is to do @what at @at. */
-static void begin(void (*what)(void), unsigned at)
+/* A thread that runs, and its waiter, which is in its bucket if that is @queued. */
+static void prepare(bool queued)
 {
 	static struct proc proc;
 
-	futex_init();
+	enter_init();
 	thread.proc = &proc;
 	thread.flags = 0;
 	thread.task.state = TASK_RUNNING;
@@ -228,38 +280,55 @@ static void begin(void (*what)(void), unsigned at)
 	step_set_cpu(&this_one);
 	w = step_page();
 	*w = (struct futex_waiter){ .key = { 1, 4096 }, .thread = &thread, .bitset = ~0u };
+	w->bucket = enter_bucket_of(&w->key);
+	if (queued)
+		list_add_tail(&w->bucket->waiters, &w->link);
 	word = OLD_WORD;
-	load_error = nr_switches = nr_wakeups = nr_instructions = 0;
-	woken_too_early = acted = false;
-	announced = switching = false;
+	load_error = nr_switches = nr_wakeups = nr_instructions = act_at = 0;
+	woken_too_early = acted = announced = false;
 	nr_found = 0;
+	act = NULL;
+}
+
+/* The process begins. At the next place the second CPU does @what; the process knows of neither. */
+static void begin(void (*what)(void))
+{
+	step_begin();
+	SET_THEIRS(next_place, 0);
 	act = what;
-	act_at = at;
+	act_at = next_place;
+}
+
+static void run(void (*fn)(void), void (*between)(void))
+{
+	const char *ended = step_run(fn, calls, between);
+
+	if (ended)
+		fail_msg("%s", ended);
 }
 
 /* --- wait_for_wake ------------------------------------------------------------------------ */
 
 static void sleep_once(void)
 {
-	wait_for_wake(w);
+	enter_wait_for_wake(w);
 }
 
 /* @what ends a sleep: after 0, 1, ... instructions, and last while the thread sleeps. */
 static void ends_the_sleep(void (*what)(void))
 {
-	unsigned at = 0;
-
+	next_place = 0;
 	do {
-		begin(what, at);
-		enqueue_waiter(w);
-		step_through(sleep_once, act_between);
-		at = act_at + 1;
+		prepare(true);
+		begin(what);
+		run(sleep_once, act_between);
+		next_place = act_at + 1;
 		if (!acted)
 			fail_msg("wait_for_wake() returned though nothing had ended the sleep");
-		if (thread.task.state != TASK_RUNNING)
+		if (THEIRS(thread.task.state) != TASK_RUNNING)
 			fail_msg("wait_for_wake() returned and still announces a sleep: at its "
 				 "next switch the thread stays away for ever");
-		note(announced, w->woken, nr_found);
+		note(announced, THEIRS(w->woken), nr_found);
 	} while (!nr_switches);
 	CHECKED_OUTCOMES();
 }
@@ -285,45 +354,50 @@ static void a_signal_between_any_two_instructions_ends_the_sleep(void **state)
 static void a_thread_that_is_woken_for_something_else_sleeps_on(void **state)
 {
 	(void)state;
-	begin(wake_as_it_should_be, UINT32_MAX);
-	enqueue_waiter(w);
-	wait_for_wake(w);
+	next_place = UINT32_MAX;
+	prepare(true);
+	begin(wake_as_it_should_be);
+	run(sleep_once, act_between);
 	if (!acted)
 		fail_msg("wait_for_wake() returned after switch %u, and there was no wakeup, no "
 			 "timeout and no signal: a thread may be woken for something else, so it "
 			 "must look again each time",
 			 nr_switches);
-	note(w->woken, nr_found, nr_switches > NR_WAKEUPS_FOR_NOTHING);
+	note(THEIRS(w->woken), nr_found, nr_switches > NR_WAKEUPS_FOR_NOTHING);
 	CHECKED_OUTCOMES();
 }
 
 /* --- wake_waiter --------------------------------------------------------------------------- */
 
-/* A waiter in its bucket, whose thread sleeps and whose lock the waker has. */
-static void begin_wakeup(void)
-{
-	begin(NULL, 0);
-	enqueue_waiter(w);
-	spin_lock(&w->bucket->lock);
-	thread.task.state = TASK_INTERRUPTIBLE;
-}
-
 static void wake_once(void)
 {
-	wake_waiter(w);
+	enter_wake_waiter(w);
+}
+
+/* A process with a waiter in its bucket, whose thread sleeps and whose lock the waker has. */
+static void begin_wakeup(void)
+{
+	prepare(true);
+	w->bucket->lock.locked = 1;
+	thread.task.state = TASK_INTERRUPTIBLE;
+	step_begin();
+}
+
+static void act_never(void)
+{
 }
 
 static void woken_is_set_before_its_thread_is_woken(void **state)
 {
 	(void)state;
 	begin_wakeup();
-	wake_waiter(w);
-	if (!nr_wakeups || thread.task.state != TASK_RUNNING)
+	run(wake_once, act_never);
+	if (!nr_wakeups || THEIRS(thread.task.state) != TASK_RUNNING)
 		fail_msg("wake_waiter() woke no thread that sleeps");
 	if (woken_too_early)
 		fail_msg("wake_waiter() wakes the thread before woken is set: on another CPU it "
 			 "looks at once, sees nothing and sleeps on");
-	note(w->woken, nr_wakeups, thread.task.state);
+	note(THEIRS(w->woken), nr_wakeups, THEIRS(thread.task.state));
 	CHECKED_OUTCOMES();
 }
 
@@ -331,78 +405,74 @@ static void who_is_woken_is_in_no_bucket_and_released(void **state)
 {
 	(void)state;
 	begin_wakeup();
-	wake_waiter(w);
-	if (!w->bucket->lock.locked)
+	run(wake_once, act_never);
+	if (!THEIRS(w->bucket->lock.locked))
 		fail_msg("wake_waiter() gives back the lock of the bucket, which is its caller's");
 	if (in_its_bucket())
 		fail_msg("wake_waiter() leaves the waiter in its bucket: the next wakeup finds it "
 			 "again, when its stack has ended");
-	if (!w->woken)
+	if (!THEIRS(w->woken))
 		fail_msg("wake_waiter() does not set woken");
-	if (!w->released)
+	if (!THEIRS(w->released))
 		fail_msg("wake_waiter() does not store released: each waiter then takes the lock "
 			 "of the bucket, for which the waker should have spared it");
-	note(w->woken, w->released, in_its_bucket());
+	note(THEIRS(w->woken), THEIRS(w->released), in_its_bucket());
 	CHECKED_OUTCOMES();
 }
 
 /* As soon as `released` is stored, the waiter's stack is another's: the page is closed. */
-static bool close_when_released(void)
+static void close_when_released(void)
 {
-	if (!w->released)
-		return true;
+	if (acted || !THEIRS(w->released))
+		return;
+	acted = true;
 	step_close_page(w);
-	return false;
-}
-
-static void step_wakeup(void)
-{
-	step_through(wake_once, close_when_released);
 }
 
 static void a_waiter_that_is_released_is_touched_no_more(void **state)
 {
 	(void)state;
 	begin_wakeup();
-	if (!step_ends_well(step_wakeup))
+	const char *ended = step_run(wake_once, calls, close_when_released);
+	if (ended && step_touched(w))
 		fail_msg("wake_waiter() touches the waiter after it stored released: from that "
 			 "instruction on the waiter may have returned, and its stack belong to "
 			 "something else");
+	if (ended)
+		fail_msg("%s", ended);
 	if (!nr_wakeups)
 		fail_msg("wake_waiter() woke no thread");
-	note(nr_wakeups, thread.task.state, true);
+	note(nr_wakeups, THEIRS(thread.task.state), true);
 	CHECKED_OUTCOMES();
 }
 
 /* --- begin_wait ------------------------------------------------------------------------------ */
 
-static bool sleeps;
-static long result;
-
 static void look(void)
 {
-	sleeps = begin_wait(w, &word, OLD_WORD, &result);
+	sleeps = enter_begin_wait(w, &word, OLD_WORD, &result);
 }
 
 /* The second CPU has stored and woken, at some place. */
 static void expect_an_answer(void)
 {
 	long right = nr_found ? 0 : load_error ? load_error : -EAGAIN;
+	long said = THEIRS(result);
 
-	note(sleeps, nr_found, !sleeps && !result);
-	if (sleeps && acted && !nr_found)
+	note(THEIRS(sleeps), nr_found, !THEIRS(sleeps) && !said);
+	if (THEIRS(sleeps) && acted && !nr_found)
 		fail_msg("%u instructions after the call of begin_wait() the word changed, the "
 			 "wakeup found nobody in the bucket, and the thread is to sleep: that "
 			 "wakeup is lost",
 			 act_at);
-	if (sleeps)
+	if (THEIRS(sleeps))
 		return;
-	if (result != right)
+	if (said != right)
 		fail_msg("%u instructions after the call of begin_wait() the word changed, the "
 			 "wakeup found %s in the bucket, the load %s fail, and *result is %ld, "
 			 "where %ld is right",
 			 act_at, nr_found ? "the waiter" : "nobody", load_error ? "did" : "did not",
-			 result, right);
+			 said, right);
 	if (in_its_bucket())
 		fail_msg("begin_wait() says that the thread is not to sleep, and leaves the waiter "
 			 "in its bucket");
@@ -410,32 +480,32 @@ static void expect_an_answer(void)
 
 static void the_word_changes_between_any_two_instructions_of_the_look(void **state)
 {
-	unsigned at = 0;
-
 	(void)state;
+	next_place = 0;
 	do {
-		begin(store_and_wake, at);
-		step_through(look, act_between);
-		at = act_at + 1;
+		prepare(false);
+		begin(store_and_wake);
+		run(look, act_between);
+		next_place = act_at + 1;
 		expect_an_answer();
 	} while (acted);
-	if (!sleeps || !in_its_bucket())
+	if (!THEIRS(sleeps) || !in_its_bucket())
 		fail_msg("the word holds what is expected: begin_wait() must say so, with the "
 			 "waiter in its bucket");
 	CHECKED_OUTCOMES();
 }
 
-/* The load fails, and a wakeup comes after 0, 8, ... instructions: it counts if it found @w. */
+/* The load fails, and a wakeup comes between any two instructions: it counts if it found @w. */
 static void wakeups_beside_an_error_count(void)
 {
-	unsigned at = 0;
-
+	next_place = 0;
 	do {
-		begin(store_and_wake, at);
-		at += 8; /* the waiter is in its bucket for longer */
+		prepare(false);
 		load_error = -EFAULT;
-		step_through(look, act_between);
-		if (sleeps)
+		begin(store_and_wake);
+		run(look, act_between);
+		next_place = act_at + 1;
+		if (THEIRS(sleeps))
 			fail_msg("the load of the word fails, and begin_wait() says that the "
 				 "thread is to sleep");
 		expect_an_answer();
@@ -445,10 +515,11 @@ static void wakeups_beside_an_error_count(void)
 static void an_error_of_the_load_leaves_nobody_in_the_bucket(void **state)
 {
 	(void)state;
-	begin(NULL, 0);
+	prepare(false);
 	load_error = -EFAULT;
-	look();
-	if (sleeps || result != -EFAULT)
+	step_begin();
+	run(look, act_never);
+	if (THEIRS(sleeps) || THEIRS(result) != -EFAULT)
 		fail_msg("the load of the word fails with %d: begin_wait() must say so and not "
 			 "sleep",
 			 -EFAULT);

@@ -75,12 +75,14 @@ class Limits:
 @dataclass(frozen=True)
 class View:
     """What a program under test can read: files and directories @gives below the directory it is run in, and others
-    of the host, @also, where they are. Only with @opens may it open a file itself.
+    of the host, @also, where they are. Only with @opens may it open a file itself. With @traces it may start processes
+    that it traces.
     """
 
     gives: tuple[str, ...]
     also: tuple[str, ...] = ()
     opens: bool = False
+    traces: bool = False
 
 
 # --- namespaces -------------------------------------------------------------------------------------------------
@@ -161,7 +163,7 @@ def _library() -> pathlib.Path:
 def _rules(view: View, number: bytes) -> tuple[socket.socket, int]:
     """(our end of a socket, the descriptor of the program's), from which the library reads @number and the filter."""
     ours, theirs = socket.socketpair()
-    ours.sendall(number + calls.filter_of(view.opens))
+    ours.sendall(number + calls.filter_of(view.opens, view.traces))
     return ours, theirs.detach()
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The system calls that a program under test may make, as the kernel's filter (seccomp) wants to have them.
 
-Whatever is not here ends the program with SIGSYS: it starts no process, sends no signal, makes no connection, and
-changes no file. Files it may open for reading only, and what there is to read, box.py decides.
+Whatever is not here ends the program with SIGSYS: it starts no process, but for a judge that traces what it starts,
+sends no signal, makes no connection, and changes no file. Files it may open for reading only, and what there is to
+read, box.py decides.
 """
 
 import errno
@@ -22,6 +23,7 @@ MAY = {
 LOOKS = {"stat": 4, "lstat": 6, "access": 21, "getcwd": 79, "readlink": 89, "getdents64": 217,
          "newfstatat": 262, "readlinkat": 267, "statx": 332, "faccessat2": 439}
 HARMLESS = {"ioctl": 16, "dup": 32, "uname": 63, "sysinfo": 99, "prctl": 157}  # C libraries ask; they get an error
+TRACES = {"clone": 56, "wait4": 61, "ptrace": 101}
 OPENS = {"open": (2, 24), "openat": (257, 32)}  # number, and where the kernel puts its flags
 
 ARCH_X86_64 = 0xC000003E
@@ -50,11 +52,15 @@ def _for_reading(number: int, flags: int) -> list[bytes]:
             _step(RETURN, ALLOW), _step(RETURN, ERROR | errno.EACCES)]
 
 
-def filter_of(opens: bool) -> bytes:
-    """The filter of a program that may open files for reading if it @opens, and none otherwise."""
+def filter_of(opens: bool, traces: bool = False) -> bytes:
+    """The filter of a program that may open files for reading if it @opens, and none otherwise; and that may start
+    processes of its own, and have them go step by step, if it @traces.
+    """
     steps = [_step(LOAD, ARCH), _step(EQUAL, ARCH_X86_64, 1, 0), _step(RETURN, KILL),
              _step(LOAD, NUMBER), _step(NOT_LESS, FIRST_X32, 0, 1), _step(RETURN, KILL),
              *_each(MAY.values(), ALLOW), *_each(HARMLESS.values(), ERROR | errno.EACCES)]
+    if traces:
+        steps += _each(TRACES.values(), ALLOW)
     if opens:
         steps += _each(LOOKS.values(), ALLOW)
         for number, flags in OPENS.values():

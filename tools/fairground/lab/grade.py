@@ -68,14 +68,15 @@ Progress = Callable[[Grade], None]
 
 def _too_much(lab: Lab, workshop: Workshop, built: list[str]) -> str:
     """Why code that was built may not run: it calls what is not its to call. "" if it may."""
-    around = workshop.system_calls(tiers.own_objects(lab))
+    tested = "unit" in built
+    around = workshop.system_calls([*tiers.own_objects(lab), *(workshop.apart(lab) if tested else [])])
     if around:
         return f"your code {around}; nothing was run"
-    calls = workshop.unexpected_calls(tiers.own_objects(lab), lab.scx != "", "unit" in built)
+    calls = workshop.unexpected_calls(tiers.own_objects(lab), lab.scx != "", tested)
     may = (f"a program for sched_ext may only call itself and what {SCX_FUNCTIONS} declares" if lab.scx else
            "the scheduler may only call itself and what sched/host.h declares")
     if not calls and set(built) - {"simulator"}:
-        calls = workshop.new_kernel_calls(lab)
+        calls = workshop.new_kernel_calls(lab, tested)
         may = "it may call only what its file calls without it, and " + ", ".join(name + "()" for name in lab.calls)
     if not calls:
         return ""

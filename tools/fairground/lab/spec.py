@@ -35,10 +35,13 @@ class Hole:
 
 @dataclass(frozen=True)
 class UnitTests:
-    """Tests of one cmocka program, each with its points."""
+    """Tests of one cmocka program, each with its points. If what a student wrote runs in a process of its own
+    (tests/unit/step.h), @apart is the file of the program that includes it; otherwise "".
+    """
 
     program: str
     tests: dict[str, float]
+    apart: str
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ def load(directory: pathlib.Path) -> Lab:
             number=int(directory.name[:2]),
             title=data["title"],
             holes=tuple(Hole(row["name"], row["file"], row["stub"], row.get("whole", False)) for row in data["hole"]),
-            unit=tuple(UnitTests(row["program"], row["tests"]) for row in data.get("unit", [])),
+            unit=tuple(UnitTests(row["program"], row["tests"], row.get("apart", "")) for row in data.get("unit", [])),
             simulator=tuple(map(_run, data.get("simulator", []))),
             kernel=tuple(map(_run, data.get("kernel", []))),
             floor=_bands(data["handout"]["score"], str(path)),

@@ -67,24 +67,23 @@ def _why_failed(text: str, ended: box.Ended, tree: pathlib.Path, test: str) -> s
     return (told or ended.how)[:400] + (f" ({place}{helper})" if place else "")
 
 
-def _report(workshop: Workshop, program: str, test: str, seed: int) -> box.Ended:
+def _report(workshop: Workshop, program: str, test: str, seed: int, tests: UnitTests) -> box.Ended:
     environment = {"UNIT_TEST": test, "UNIT_SEED": str(seed), "UNIT_RECORD": workshop.key,
                    "CMOCKA_MESSAGE_OUTPUT": "TAP",
                    "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=1024:verify_asan_link_order=0"}
-    return box.program([program], workshop.tree, UNIT_LIMITS, READS, environment)
+    return box.program([program], workshop.tree, UNIT_LIMITS, replace(READS, traces=tests.apart != ""), environment)
 
 
-def _other_checks(lab: Lab, workshop: Workshop, program: str, test: str, seed: int,
-                  record: list[str]) -> str:
+def _other_checks(lab: Lab, workshop: Workshop, tests: UnitTests, test: str, seed: int, record: list[str]) -> str:
     """A sentence if a @test that passed made other checks, or found other numbers equal, than with the reference; "" if
     all are the same.
     """
-    reference = of_reference(program, lab)
+    reference = of_reference(unit_program(tests.program), lab)
     if handout.manifest(ROOT):
         return ""
     key = f"{reference} {test} {seed}"
     if key not in workshop.checks:
-        workshop.checks[key] = _record(_report(workshop, reference, test, seed))
+        workshop.checks[key] = _record(_report(workshop, reference, test, seed, tests))
     right = workshop.checks[key]
     if not right:
         raise LabError(f"lab {lab.number}, {test}: the reference leaves no record of its checks")
@@ -108,14 +107,14 @@ def _record(ended: box.Ended) -> list[str]:
     return found if [line.startswith("at ") for line in found].count(False) == 1 else []
 
 
-def _run_test(lab: Lab, workshop: Workshop, program: str, test: str, seed: int) -> tuple[bool, str, bool]:
+def _run_test(lab: Lab, workshop: Workshop, tests: UnitTests, test: str, seed: int) -> tuple[bool, str, bool]:
     """(passed, why not, whether it did not end)"""
-    ended = _report(workshop, program, test, seed)
+    ended = _report(workshop, unit_program(tests.program), test, seed, tests)
     if ended.timed_out:
         return False, f"your code did not end within {UNIT_LIMITS.cpu_s} s: a loop that never leaves?", True
     reports = re.findall(r"^(not )?ok \d+ - (\w+)", ended.text, re.MULTILINE)
     if not ended.status and reports == [("", test)]:
-        other = _other_checks(lab, workshop, program, test, seed, _record(ended))
+        other = _other_checks(lab, workshop, tests, test, seed, _record(ended))
         return not other, other, False
     why = _why_failed(ended.text, ended, workshop.tree, test)
     return False, why if reports else f"the test reported nothing: {why}", False
@@ -128,7 +127,7 @@ def _unit_program(lab: Lab, workshop: Workshop, tests: UnitTests, seed: int) -> 
         if endless >= PATIENCE:
             yield Result("unit", title, 0, points, "not tried, for too many tests before it did not end")
             continue
-        passed, why, hung = _run_test(lab, workshop, unit_program(tests.program), test, seed)
+        passed, why, hung = _run_test(lab, workshop, tests, test, seed)
         endless += hung
         detail = "" if passed else f"Again: UNIT_SEED={seed} make unit TESTS={tests.program} TEST={test}"
         yield Result("unit", title, points if passed else 0, points, why, detail)

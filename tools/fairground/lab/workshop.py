@@ -238,8 +238,14 @@ class Workshop:
         return [*(self.tree / "build/sim/sched").rglob("*.o"), *(self.tree / "build/sim/lib").rglob("*.o"),
                 *(self.tree / name for name in more)]
 
+    def apart(self, lab: Lab) -> list[str]:
+        """The objects of unit tests that run in a process of their own what a student wrote."""
+        return [f"build/unit/{tests.apart}.o" for tests in lab.unit if tests.apart]
+
     def system_calls(self, more: list[str]) -> str:
-        """What in the scheduler's machine code reaches around what it calls; "" if nothing does."""
+        """What in the machine code of the scheduler and of the objects @more reaches around what it calls; "" if
+        nothing does.
+        """
         return objects.around(self._scheduler(more))
 
     def _tested(self) -> set[str]:
@@ -299,11 +305,12 @@ class Workshop:
             shutil.copy2(self.tree / name, self.tree / of_reference(name, lab))
             self._kept.add(self.tree / of_reference(name, lab))
 
-    def new_kernel_calls(self, lab: Lab) -> list[str]:
-        """What the built files of the kernel call beside that and what the lab allows."""
+    def new_kernel_calls(self, lab: Lab, tested: bool) -> list[str]:
+        """What the built files of the kernel call beside that and what the lab allows; also as they are @tested."""
         if not lab.kernel_files:
             return []
-        used = objects.undefined([self.tree / name for name in self.kernel_objects(lab)])
+        names = [*self.kernel_objects(lab), *(self.apart(lab) if tested else [])]
+        used = objects.undefined([self.tree / name for name in names])
         return sorted(used - self._known_calls[lab.number] - set(lab.calls) - objects.COMPILER_CALLS)
 
     def _look(self, lab: Lab) -> objects.Look:
