@@ -9,6 +9,7 @@ from ..base.settings import UsageError
 from ..study.claims import Figures, Results
 from ..study.experiment_file import FOLDER, Experiment
 from ..study.runs import Run
+from .schbench import percentiles
 
 WORKERS = 2
 CURVE = ("50.0", "75.0", "90.0", "95.0", "99.0", "99.5", "99.9", "max")
@@ -60,7 +61,7 @@ def measure(run: Run) -> Figures:
         figures[name.replace(" ", "-")] = {
             "samples": int(expect(r"\((\d+) total samples\)", text)[1]),
             "max": int(expect(r"max=(\d+)", text)[1]),
-            **{p: int(us) for p, us in re.findall(r"^\t\*?([\d.]+)th: (\d+) ", text, re.M)},
+            **percentiles(text),
             **{key: int(value) for key, value in re.findall(r"^([a-z_]+) (\d+)$", text, re.M)}}
     return figures
 

@@ -6,7 +6,7 @@ from typing import Any
 from ..study.claims import KERNEL, Figures, Results
 from ..study.experiment_file import Experiment
 from ..study.runs import Run
-from .realtime import turns
+from .realtime import show, turns
 
 
 def measure(x: Experiment, run: Run) -> Figures:
@@ -20,17 +20,12 @@ def measure(x: Experiment, run: Run) -> Figures:
 
 
 def draw(x: Experiment, figure: Any, results: dict[str, Results]) -> None:
-    """A panel for each case and CPU, a line for each task."""
+    """The turns: a panel for each case and CPU, which begins with the first turn."""
     panels = figure.subplots(len(x.cases) * len(x.v.cpu_of), 1, sharex=True, squeeze=False)[:, 0]
     shown = [(case, policy) for case in x.cases for policy in x.v.cpu_of]
     for axes, (case, policy) in zip(panels, shown):
         gantt = results[KERNEL]["cfs"][case][policy]["gantt"]
         start = gantt[0][1]
-        names = sorted({name for name, _, _ in gantt})
-        for y, task in enumerate(names):
-            axes.broken_barh([(at - start, end - at) for name, at, end in gantt if name == task], (y - 0.4, 0.8),
-                             color=f"C{y}")
-        axes.set_yticks(range(len(names)), names, fontsize=7)
-        axes.invert_yaxis()
-        axes.set_title(f"{case}: {policy}, CPU {x.v.cpu_of[policy]}", fontsize=9)
+        show(axes, [(name, at - start, end - start) for name, at, end in gantt],
+             f"{case}: {policy}, CPU {x.v.cpu_of[policy]}")
     panels[-1].set_xlabel("ms")

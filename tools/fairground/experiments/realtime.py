@@ -48,15 +48,20 @@ def measure(run: Run) -> Figures:
             "out_of_turn": out_of_turn([name for name, _, _ in together]), "gantt": found}
 
 
+def show(axes: Any, gantt: list[Turn], title: str) -> None:
+    """Draw the turns @gantt, a line for each task."""
+    names = sorted({name for name, _, _ in gantt})
+    for y, task in enumerate(names):
+        axes.broken_barh([(start, end - start) for name, start, end in gantt if name == task], (y - 0.4, 0.8),
+                         color=f"C{y}")
+    axes.set_yticks(range(len(names)), names, fontsize=7)
+    axes.invert_yaxis()
+    axes.set_title(title, fontsize=9)
+
+
 def draw(x: Experiment, figure: Any, results: dict[str, Results]) -> None:
-    """The turns: a line for each task, a panel for each case."""
+    """The turns: a panel for each case."""
     of_host = next(iter(results.values()))["cfs"]
     for axes, case in zip(figure.subplots(len(of_host), 1, sharex=True, squeeze=False)[:, 0], of_host):
-        names = sorted({name for name, _, _ in of_host[case]["gantt"]})
-        for y, task in enumerate(names):
-            axes.broken_barh([(start, end - start) for name, start, end in of_host[case]["gantt"] if name == task],
-                             (y - 0.4, 0.8), color=f"C{y}")
-        axes.set_yticks(range(len(names)), names, fontsize=7)
-        axes.invert_yaxis()
-        axes.set_title(case, fontsize=9)
+        show(axes, of_host[case]["gantt"], case)
     axes.set_xlabel("ms")

@@ -9,13 +9,13 @@ from ..study.claims import KERNEL, Figures, Results
 from ..study.experiment_file import Experiment
 from ..study.runs import Run
 from .burst import counters
+from .schbench import percentiles
 
 
 def report(text: str) -> dict[str, float]:
     """What schbench printed: latencies in us by percentile, and its last line."""
-    found = {percent: float(us) for percent, us in re.findall(r"^\t\*?([\d.]+)th: (\d+) ", text, re.M)}
     last = expect(r"rps: ([\d.]+) .* p95/cputime ([\d.]+)% p99/cputime ([\d.]+)%", text)
-    return {**found, **dict(zip(("rps", "p95/cputime", "p99/cputime"), map(float, last.groups())))}
+    return {**percentiles(text), **dict(zip(("rps", "p95/cputime", "p99/cputime"), map(float, last.groups())))}
 
 
 def measure(x: Experiment, run: Run) -> Figures:
