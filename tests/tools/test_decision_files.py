@@ -290,6 +290,21 @@ def test_a_table_and_a_page_are_not_one_file(tmp_path):
                                                       f"{tmp_path}/../{tmp_path.name}/x.html")
 
 
+# --- narrow lines -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["pick", "select", "balance"])
+def test_a_narrow_line_says_the_same(made, kind):
+    """A decision has as many lines of at most 80 columns as it needs, the first of which begins with its time."""
+    path, words = made("a.json", pick(1), placement(2), balance(3)), ("--kind", kind)
+    usual, narrow = (fairground("decisions", path, *words, *more)[1] for more in ((), ("--narrow",)))
+    assert len(usual.splitlines()) == 1 and narrow.split() == usual.split()
+    first, *others = narrow.splitlines()
+    assert len(usual) <= 80 or others
+    assert max(map(len, [first, *others])) <= 80 and all(line.startswith(" " * 25) for line in others)
+    assert first.split()[0] == usual.split()[0]
+
+
 # --- pipes --------------------------------------------------------------------------------------------------------
 
 

@@ -155,6 +155,7 @@ decision has no candidates. Kernel and simulator make the same records, because 
 
     PYTHONPATH=tools python3 -m fairground decisions run.json          # a line for each decision
     make decisions ARGS="run.json --full --task hog --limit 3"         # with the table of its candidates
+    make decisions ARGS="run.json --kind pick --narrow"                # folded at 80 columns
     make decisions ARGS="run.dat --kind pick,tick --cpu 0 --from 500ms --to 1.5s"
     make decisions ARGS="run.dat --stats"                              # how often each rule decided
     make decisions ARGS="--diff kernel.dat simulator.json --task hog"  # the first difference

@@ -24,6 +24,7 @@ from .fair_decisions import Decision, Groups
 
 COMMAND = Command("decisions", no_object="lines of JSON, for files of any length: decisions.md", examples=(
     ("run.json --kind pick --limit 20", "the first picks"),
+    ("run.json --kind pick --limit 20 --narrow", "for a narrow terminal, or a page"),
     ("run.json --stats", "how often each rule"),
     ("run.json --kind select --stats", "which rule chose CPUs, and how often"),
     ("run.json --kind balance --full", "every balancing pass, with all that it compared"),
@@ -38,6 +39,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     decision_filter.options(parser)
     parser.add_argument("--limit", metavar="N", help="only the first N decisions that match")
     parser.add_argument("--full", action="store_true", help="the candidates of each decision too")
+    parser.add_argument("--narrow", action="store_true", help="the line of a decision is folded at 80 columns")
     parser.add_argument("--stats", action="store_true", help="how often each rule decided, and among how many")
     parser.add_argument("--diff", nargs=2, metavar=("A", "B"), help="the first decision that differs between two runs")
 
@@ -53,11 +55,15 @@ def _open(path: str) -> DecisionFile:
         raise DecisionError(f"{path}: {error}") from error
 
 
-def _told(d: Record, apart: bool, whole: bool, groups: Groups) -> list[str]:
-    """The lines for a decision: in its own form if it stands @apart from other kinds, and with its rows if @whole."""
+def _told(d: Record, apart: bool, arguments: argparse.Namespace, groups: Groups) -> list[str]:
+    """The lines for a decision: in its own form if it stands @apart from other kinds, and with its rows if all of it is
+    asked for.
+    """
     if apart:
-        return decision_text.own(d, whole)
-    return decision_text.full(d, groups.path(d.group)) if whole else [decision_text.line(d)]
+        lines = decision_text.own(d, arguments.full)
+    else:
+        lines = decision_text.full(d, groups.path(d.group)) if arguments.full else [decision_text.line(d)]
+    return decision_text.folded(lines[0]) + lines[1:] if arguments.narrow else lines
 
 
 def _show(path: str, arguments: argparse.Namespace) -> None:
@@ -76,7 +82,7 @@ def _show(path: str, arguments: argparse.Namespace) -> None:
                     continue
                 statistics.add(d)
                 if not arguments.stats:
-                    out.write("\n".join(_told(d, apart, arguments.full, groups)) + "\n")
+                    out.write("\n".join(_told(d, apart, arguments, groups)) + "\n")
                 matches += 1
                 if matches == limit:
                     break
@@ -101,7 +107,7 @@ def _show(path: str, arguments: argparse.Namespace) -> None:
 
 def _diff(paths: list[str], arguments: argparse.Namespace) -> int:
     """Print the first difference between two files."""
-    for option in ("limit", "full", "stats", "file"):
+    for option in ("limit", "full", "narrow", "stats", "file"):
         if getattr(arguments, option):
             raise UsageError(f"{'' if option == 'file' else '--'}{option} has no meaning beside --diff")
     files = [_open(path) for path in paths]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Decisions of all kinds as text: a line for each, its rows and its conclusion, and the table of counts."""
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterable
 
@@ -8,6 +9,7 @@ from .decision_kinds import Record, family
 from .fair_text import ms
 
 WIDTH = 82  # of the first of two tables side by side
+NARROW, AFTER_CPU = 80, 25  # a line that is folded goes on below the kind of its decision
 
 
 def line(d: Record) -> str:
@@ -16,6 +18,12 @@ def line(d: Record) -> str:
     queue = f"g{d.group}" if d.group else ""
     return (f"{ms(d.time):>14} [{d.cpu:03}] {d.kind:7} {d.policy:8} {queue:4} {d.subject:18} "
             f"{family(d).answer(d):14} {d.rule}" + (f": {because}" if because else ""))
+
+
+def folded(text: str) -> list[str]:
+    """The line @text as lines of at most 80 columns."""
+    return textwrap.wrap(text, NARROW, subsequent_indent=" " * AFTER_CPU, break_long_words=False,
+                         break_on_hyphens=False)
 
 
 def full(d: Record, path: str = "") -> list[str]:

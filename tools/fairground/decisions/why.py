@@ -35,6 +35,8 @@ COMMAND = Command("why", machine=True, built="image sim", examples=(
 EVENTS = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_fair_swap,decision:*"
 HOW = "schedsim --decisions FILE.dat, or make why CMD=..."
 MOST = 100
+WIDTH = 120
+BELOW_BECAUSE = " " * 53  # under that column of the table
 
 
 class Late(NamedTuple):
@@ -169,6 +171,11 @@ def in_words(futures_of: Sequence[Future]) -> str:
     return say("futures", futures="; ".join(f"{length} ({', '.join(names)})" for length, names in under.items()))
 
 
+def _folded(line: str) -> list[str]:
+    """The @line of a table as lines that are not too long."""
+    return textwrap.wrap(line, WIDTH, subsequent_indent=BELOW_BECAUSE, break_on_hyphens=False)
+
+
 def text_of(number: int, each: Late, found: Found) -> list[str]:
     """One wait as lines."""
     wait, line = each.late.wait, found.line
@@ -180,14 +187,15 @@ def text_of(number: int, each: Late, found: Found) -> list[str]:
     for stretch in each.late.stretches:
         reason, *more = because(stretch, line, each.late, found.recorded).split("; ")
         more += filter(None, [went_on(stretch)])
-        lines.append(f"  {ms(stretch.start):>14} {ms(stretch.length):>12}  {stretch.cpu:3}  "
-                     f"{line.label(stretch.pid) if stretch.pid else '-':<15}  {reason}")
-        lines += [" " * 53 + part for part in more]
+        lines += _folded(f"  {ms(stretch.start):>14} {ms(stretch.length):>12}  {stretch.cpu:3}  "
+                         f"{line.label(stretch.pid) if stretch.pid else '-':<15}  {reason}")
+        for part in more:
+            lines += _folded(BELOW_BECAUSE + part)
     if each.futures:
         lines.append(f"  {in_words(each.futures)}")
     elif each.not_told:
         lines.append(f"  Under another policy: {each.not_told}")
-    return [*lines, *textwrap.wrap(f"So {conclusion(each.late, line, found.recorded)}", 116, initial_indent="  ",
+    return [*lines, *textwrap.wrap(f"So {conclusion(each.late, line, found.recorded)}", WIDTH - 4, initial_indent="  ",
                                    subsequent_indent="  ")]
 
 
