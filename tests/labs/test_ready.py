@@ -56,6 +56,14 @@ def test_objects_of_another_compiler_are_not_used(tree, tmp_path):
     assert not (tmp_path / "build").exists()
 
 
+@pytest.mark.parametrize("name, brought", [
+    ("unit/test_rt", False), ("unit/test_rt-2", False), ("unit/prop_sched", False), ("unit/sched/rt/rt.c.o", True),
+    ("unit/tests/unit/test_rt.c.o", True)])
+def test_no_program_is_brought(name, brought):
+    """That of a reference, whose name ends with the lab's number, has the answers."""
+    assert (ready.is_object(tarfile.TarInfo(name)) is not None) == brought
+
+
 @pytest.mark.nightly("objects of a hand-out that make does not take, so that the first grade waits for a whole build")
 def test_the_first_grade_compiles_what_the_student_writes(tmp_path):
     tree = tmp_path / "tree"
