@@ -35,7 +35,7 @@ COMMAND = Command("why", machine=True, built="image sim", examples=(
 EVENTS = "sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_fair_swap,decision:*"
 HOW = "schedsim --decisions FILE.dat, or make why CMD=..."
 MOST = 100
-WIDTH = 120
+WIDTH, NARROW = 120, 80
 BELOW_BECAUSE = " " * 53  # under that column of the table
 
 
@@ -63,6 +63,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", default=os.environ.get("TASK"), metavar="NAME",
                         help="name, number or NAME-NUMBER of the task; default: $TASK, or what waits longest")
     parser.add_argument("--waits", type=whole(1, MOST), default=5, metavar="N", help="how many; default: 5")
+    parser.add_argument("--narrow", action="store_true", help="lines of at most 80 columns")
     parser.add_argument("--no-futures", action="store_true", help="without what other policies would have done")
 
 
@@ -171,13 +172,13 @@ def in_words(futures_of: Sequence[Future]) -> str:
     return say("futures", futures="; ".join(f"{length} ({', '.join(names)})" for length, names in under.items()))
 
 
-def _folded(line: str) -> list[str]:
-    """The @line of a table as lines that are not too long."""
-    return textwrap.wrap(line, WIDTH, subsequent_indent=BELOW_BECAUSE, break_on_hyphens=False)
+def _folded(line: str, width: int, below: str = BELOW_BECAUSE) -> list[str]:
+    """The @line of a table as lines of at most @width columns, which go on @below."""
+    return textwrap.wrap(line, width, subsequent_indent=below, break_on_hyphens=False)
 
 
-def text_of(number: int, each: Late, found: Found) -> list[str]:
-    """One wait as lines."""
+def text_of(number: int, each: Late, found: Found, width: int) -> list[str]:
+    """One wait as lines of at most @width columns."""
     wait, line = each.late.wait, found.line
     lines = ["", f"{number}. {ms(wait.length)} ms {beginning(each.late)}, from {ms(wait.start)} to {ms(wait.end)} ms"
              + (f" ({line.label(wait.pid)})" if len({w.pid for w in found.waits}) > 1 else "")
@@ -188,21 +189,21 @@ def text_of(number: int, each: Late, found: Found) -> list[str]:
         reason, *more = because(stretch, line, each.late, found.recorded).split("; ")
         more += filter(None, [went_on(stretch)])
         lines += _folded(f"  {ms(stretch.start):>14} {ms(stretch.length):>12}  {stretch.cpu:3}  "
-                         f"{line.label(stretch.pid) if stretch.pid else '-':<15}  {reason}")
+                         f"{line.label(stretch.pid) if stretch.pid else '-':<15}  {reason}", width)
         for part in more:
-            lines += _folded(BELOW_BECAUSE + part)
+            lines += _folded(BELOW_BECAUSE + part, width)
     if each.futures:
-        lines.append(f"  {in_words(each.futures)}")
+        lines += _folded(f"  {in_words(each.futures)}", width, "  ")
     elif each.not_told:
         lines.append(f"  Under another policy: {each.not_told}")
-    return [*lines, *textwrap.wrap(f"So {conclusion(each.late, line, found.recorded)}", WIDTH - 4, initial_indent="  ",
+    return [*lines, *textwrap.wrap(f"So {conclusion(each.late, line, found.recorded)}", width - 4, initial_indent="  ",
                                    subsequent_indent="  ")]
 
 
-def text(found: Found) -> list[str]:
+def text(found: Found, width: int = WIDTH) -> list[str]:
     """All of it as lines."""
     return [*unknown(found), summary(found),
-            *(part for nr, each in enumerate(found.explained, 1) for part in text_of(nr, each, found))]
+            *(part for nr, each in enumerate(found.explained, 1) for part in text_of(nr, each, found, width))]
 
 
 def rows(found: Found) -> Iterator[dict[str, Any]]:
@@ -231,7 +232,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         found = find(trace, arguments.task, arguments.waits, "" if arguments.no_futures else settings.build)
     about = found.line.about
     result.tell([*(f"{os.path.basename(path)}: {line}" if not nr else line
-                   for nr, line in enumerate(filter(None, about.split("\n")))), *text(found)],
+                   for nr, line in enumerate(filter(None, about.split("\n")))),
+                 *text(found, NARROW if arguments.narrow else WIDTH)],
                 result.of_trace(about), rows(found), waits=len(found.waits), wakeups_known=knows_sleeps(found),
                 decisions_known=found.recorded)
     return status
