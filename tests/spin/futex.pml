@@ -9,8 +9,8 @@
  * Each inline and variable has the name that it has in C (test_spin.py compares):
  *	kernel/task/futex.c begin_wait enqueue_waiter dequeue_waiter wait_for_wake sleep_in_bucket
  *	kernel/task/futex.c wake_waiter wake_locked requeue_locked
- *	kernel/task/futex.c futex_waiter.bucket futex_waiter.link futex_waiter.woken
- *	kernel/task/futex.c futex_waiter.released futex_bucket.lock
+ *	kernel/task/futex_waiter.h futex_waiter.bucket futex_waiter.link futex_waiter.woken
+ *	kernel/task/futex_waiter.h futex_waiter.released futex_bucket.lock
  *	sched/core/wake.c sched_block
  *	kernel/task/switch.c schedule thread_wake
  *	kernel/task/thread.h signal_pending
