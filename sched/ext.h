@@ -5,12 +5,14 @@
  * functions below. Numbers are Linux's, so that a program written for sched_ext can be compiled
  * against a host's headers (sim/scx/).
  *
- * While a scheduler is loaded the class owns the policies of the fair class. If it errs, stalls or
- * asks for its end, the class runs all tasks first in, first out (bypass) until the host, which is
- * to ask sched_ext_ended(), unloads it: then all tasks are fair ones again, and none is lost.
+ * While a scheduler is loaded the class owns the policies of the fair class; with
+ * EXT_OPS_SWITCH_PARTIAL, SCHED_EXT alone, and every fair task is more urgent. Without a scheduler
+ * SCHED_EXT is a fair policy as SCHED_NORMAL is. If a scheduler errs, stalls or asks for its end,
+ * the class runs all tasks first in, first out (bypass) until the host, which is to ask
+ * sched_ext_ended(), unloads it: then all tasks are fair ones again, and none is lost.
  *
- * Not there: SCX_OPS_SWITCH_PARTIAL, core scheduling and dumps. A host refuses a scheduler that
- * needs them. Operations about the tree of groups are the host's.
+ * Not there: core scheduling and dumps. A host refuses a scheduler that needs them. Operations
+ * about the tree of groups are the host's.
  */
 #pragma once
 
@@ -46,6 +48,7 @@ enum ext_enq_flags {
 enum ext_ops_flags {
 	EXT_OPS_KEEP_BUILTIN_IDLE = 0x1,
 	EXT_OPS_ENQ_LAST = 0x2,
+	EXT_OPS_SWITCH_PARTIAL = 0x8, /* only tasks of SCHED_EXT are the scheduler's */
 };
 
 enum ext_kick { EXT_KICK_IDLE = 0x1, EXT_KICK_PREEMPT = 0x2 };

@@ -86,7 +86,7 @@ void sched_prefetch(struct sched *s, unsigned cpu);
 /* --- tasks ---------------------------------------------------------------- */
 
 struct sched_attr_req {
-	int policy;	 /* SCHED_NORMAL, FIFO, RR, BATCH, IDLE, DEADLINE */
+	int policy;	 /* SCHED_NORMAL, FIFO, RR, BATCH, IDLE, DEADLINE, EXT */
 	int nice;	 /* -20..19, fair policies */
 	int rt_priority; /* 1..99, real-time policies */
 	u64 slice_ns;	 /* fair policies: how much to ask for at a time; 0: what is usual */

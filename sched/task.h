@@ -47,7 +47,8 @@ enum task_state {
 	POLICY(SCHED_RR, 2, "rr")                                                                  \
 	POLICY(SCHED_BATCH, 3, "batch")                                                            \
 	POLICY(SCHED_IDLE, 5, "idle")                                                              \
-	POLICY(SCHED_DEADLINE, 6, "deadline")
+	POLICY(SCHED_DEADLINE, 6, "deadline")                                                      \
+	POLICY(SCHED_EXT, 7, "ext")
 #define POLICY_LIMIT 32 /* above every number */
 
 enum sched_policy {
@@ -189,5 +190,6 @@ struct task {
 
 static inline bool task_is_fair_policy(int policy)
 {
-	return policy == SCHED_NORMAL || policy == SCHED_BATCH || policy == SCHED_IDLE;
+	return policy == SCHED_NORMAL || policy == SCHED_BATCH || policy == SCHED_IDLE ||
+	       policy == SCHED_EXT;
 }

@@ -367,6 +367,16 @@ bool scx_name(char *buf, size_t size)
 	return loaded;
 }
 
+bool scx_switches_all(void)
+{
+	bool all;
+
+	mutex_lock(&state.lock);
+	all = state.loaded && !(state.ops.flags & EXT_OPS_SWITCH_PARTIAL);
+	mutex_unlock(&state.lock);
+	return all;
+}
+
 u64 scx_nr_loads(void)
 {
 	return READ_ONCE(state.nr_loads);

@@ -52,6 +52,8 @@ void scx_boot(void);
 void scx_unload(void);
 /* The name of the loaded scheduler in @buf; false: there is none. */
 bool scx_name(char *buf, size_t size);
+/* Are all fair tasks the loaded scheduler's? */
+bool scx_switches_all(void);
 /* "enabled", "disabled" or "disabling", and how many schedulers were loaded since boot. */
 const char *scx_state(void);
 u64 scx_nr_loads(void);

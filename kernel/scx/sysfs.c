@@ -15,10 +15,8 @@ static size_t show_state(void *arg, char *buf, size_t size)
 /* Are all fair tasks the scheduler's? */
 static size_t show_switch_all(void *arg, char *buf, size_t size)
 {
-	char name[8];
-
 	(void)arg;
-	return (size_t)snprintf(buf, size, "%d\n", scx_name(name, sizeof(name)));
+	return (size_t)snprintf(buf, size, "%d\n", scx_switches_all());
 }
 
 static size_t show_enable_seq(void *arg, char *buf, size_t size)

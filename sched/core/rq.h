@@ -51,6 +51,7 @@ struct rq {
 	u32 push;		/* of those that may have tasks for other CPUs after a switch */
 	u32 nr_running;		/* queued and pickable, over all classes */
 	u32 nr_restricted;	/* queued, but not allowed on every CPU */
+	u32 seeking;		/* of those that look for tasks whenever the CPU has no others */
 	u32 yield_below;	/* sched_yield() does nothing with fewer runnable tasks */
 	u8 need_resched;	/* enum resched: a switch was asked for, or is being chosen */
 	u8 keep_clock;		/* enum keep_clock, ored */
@@ -63,12 +64,12 @@ struct rq {
 	struct list delayed;	/* tasks that sleep but are still in a fair queue: TASK_DELAYED */
 	u64 hrtick_at;		/* when the turn of the running task ends by a timer; 0: never */
 	u8 class_rule;		/* enum class_rule: by which rule a class decided; for records */
-	bool notice;	  /* written by any CPU: there is news for a class: poke() */
-	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
-	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */
+	bool notice;		/* written by any CPU: there is news for a class: poke() */
+	bool timer_stale;	/* a deadline changed: this CPU is to arm its timer anew */
+	u64 timer_armed;	/* what host_timer() was told last; 0: nothing */
 
 	/* written by this CPU only */
-	bool yield; /* the running task called sched_yield(): taken at the next switch */
+	bool yield;	/* the running task called sched_yield(): taken at the next switch */
 	u32 taken_last; /* urgent_target()'s choice, when last it had one */
 
 	/* balancing; guarded by: lock unless said */

@@ -27,6 +27,14 @@ static __noinline void pull_instead_of(struct rq *rq, struct task *prev)
 			rq->s->class[rank]->smp.pull(rq, prev);
 }
 
+/* Tasks have come while the lock was dropped: what runs now may hide others from @rq's CPU. */
+static bool seek_again(struct rq *rq)
+{
+	debug_assert_locked(rq);
+	rq->active |= rq->seeking;
+	return true;
+}
+
 static struct task *pick_next(struct rq *rq, struct task *prev)
 {
 	if (unlikely(prev->class->smp.pull))
@@ -44,7 +52,7 @@ static struct task *pick_next(struct rq *rq, struct task *prev)
 				     !"an active class picks a task");
 		}
 		SCHED_ASSERT(!rq->nr_running || !"a class with a runnable task is active");
-	} while (balance_newly_idle(rq));
+	} while (balance_newly_idle(rq) && seek_again(rq));
 	rq->sched_goidle += schedstats(rq->s);
 	return rq->idle;
 }

@@ -155,6 +155,12 @@ static inline struct task *ext_task_of(struct ext_task *e)
 	return (struct task *)((u8 *)e - offsetof(struct task, class_state));
 }
 
+/* Is the scheduler's only what has SCHED_EXT? */
+static inline bool ext_is_partial(const struct ext *x)
+{
+	return x->ops->flags & EXT_OPS_SWITCH_PARTIAL;
+}
+
 /* Calls an operation that returns nothing, if the scheduler has it and still decides. */
 #define EXT_OP(er_, kind_, t_, op, ...)                                                            \
 	do {                                                                                       \

@@ -116,6 +116,7 @@ static void check_tasks(struct ext_rq *er)
 		SCHED_CHECK(X1, nr_places(er, t) == 1);
 		SCHED_CHECK(X2, t->cpu == er->rq->cpu && t->on_rq == TASK_QUEUED && e->at.queued);
 		SCHED_CHECK(X4, !e->runnable_at == (er->curr == t));
+		SCHED_CHECK(X6, t->policy == SCHED_EXT || !ext_is_partial(er->x));
 		nr++;
 	}
 	SCHED_CHECK(X2, nr == er->nr_queued);
@@ -166,4 +167,5 @@ void ext_check(struct rq *rq)
 		check_shared_queues(er->x);
 	SCHED_CHECK(X5, !cpumask_test(&er->x->idle, rq->cpu) || is_idle_task(rq->curr));
 	SCHED_CHECK(X5, er->held == NULL || rq->pulling);
+	SCHED_CHECK(X7, class_is_active(rq, CLASS_ext) || is_idle_task(rq->curr) || !rq->online);
 }

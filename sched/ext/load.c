@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A scheduler comes and goes. While it is loaded the class has the policies of the fair class, and
- * the machine's copy of the idle class tells it which CPUs idle: so nobody pays for it before.
+ * A scheduler comes and goes. While it is loaded the class has policies of the fair class, and the
+ * machine's copy of the idle class tells it which CPUs idle: so nobody pays for it before.
  */
 #include "sched/core/observers.h"
 #include "sched/core/task.h"
@@ -246,13 +246,16 @@ static u64 ext_next_timer(struct rq *rq)
 static void idle_begins(struct rq *rq, struct task *t)
 {
 	rq->s->class_own[CLASS_idle]->set_next(rq, t);
-	ext_idles(ext_of(rq), true, true);
+	if (ext_of(rq))
+		ext_idles(ext_of(rq), true, true);
 }
 
 /* Once it has run something the CPU looks for more. */
 static void idle_ends(struct rq *rq, struct task *t)
 {
 	rq->s->class_own[CLASS_idle]->put_prev(rq, t);
+	if (!ext_of(rq))
+		return;
 	class_set_active(rq, CLASS_ext, rq->online);
 	ext_idles(ext_of(rq), false, true);
 }
@@ -293,27 +296,38 @@ static void set_part(struct rq *rq, struct ext_rq *er)
 	*(struct ext_rq **)rq->class_state.ext = er;
 }
 
+/* The policies of which tasks are the scheduler's. */
+static void take_policies(struct sched *s, u32 mine)
+{
+	u32 all = s->class_own[CLASS_fair]->policies;
+
+	WRITE_ONCE(s->class_copy[CLASS_ext].policies, mine & all);
+	WRITE_ONCE(s->class_copy[CLASS_fair].policies, all & ~mine);
+}
+
 /* The class has its part of each runqueue, and hears of all CPUs. */
 static void open(struct ext *x)
 {
 	struct sched *s = x->s;
 	u32 cpu;
 
+	s->class_copy[CLASS_idle].set_next = idle_begins;
+	s->class_copy[CLASS_idle].put_prev = idle_ends;
 	for_each_cpu(cpu, &s->possible) {
 		struct rq *rq = cpu_rq(s, cpu);
 
 		rq_lock(rq);
 		set_part(rq, &x->cpu[cpu]);
+		rq->seeking = BIT(CLASS_ext);
 		if (rq->online && is_idle_task(rq->curr))
 			ext_idles(&x->cpu[cpu], true, true);
+		else
+			class_set_active(rq, CLASS_ext, rq->online);
 		rq_unlock(rq);
 	}
 	s->class_copy[CLASS_ext].next_timer = ext_next_timer;
 	s->class_copy[CLASS_ext].notice = ext_notice;
-	s->class_copy[CLASS_idle].set_next = idle_begins;
-	s->class_copy[CLASS_idle].put_prev = idle_ends;
-	WRITE_ONCE(s->class_copy[CLASS_ext].policies, s->class_own[CLASS_fair]->policies);
-	WRITE_ONCE(s->class_copy[CLASS_fair].policies, 0);
+	take_policies(s, ext_is_partial(x) ? BIT(SCHED_EXT) : ~0u);
 }
 
 int sched_ext_load(struct sched *s, void *mem, unsigned nr_dsqs, const struct ext_ops *ops)
@@ -372,8 +386,7 @@ void sched_ext_bypass(struct sched *s)
 
 void sched_ext_leave(struct sched *s)
 {
-	WRITE_ONCE(s->class_copy[CLASS_fair].policies, s->class_own[CLASS_fair]->policies);
-	WRITE_ONCE(s->class_copy[CLASS_ext].policies, 0);
+	take_policies(s, 0);
 }
 
 bool sched_ext_is_empty(struct sched *s)
@@ -393,8 +406,6 @@ const struct ext_exit *sched_ext_unload(struct sched *s)
 	struct ext_call call = { .x = x, .kind = EXT_OUTSIDE };
 	u32 cpu;
 
-	s->class_copy[CLASS_idle].set_next = s->class_own[CLASS_idle]->set_next;
-	s->class_copy[CLASS_idle].put_prev = s->class_own[CLASS_idle]->put_prev;
 	s->class_copy[CLASS_ext].next_timer = s->class_own[CLASS_ext]->next_timer;
 	s->class_copy[CLASS_ext].notice = s->class_own[CLASS_ext]->notice;
 	for_each_cpu(cpu, &s->possible) {
@@ -403,9 +414,12 @@ const struct ext_exit *sched_ext_unload(struct sched *s)
 		rq_lock(rq);
 		SCHED_ASSERT(!x->cpu[cpu].nr_queued || !"every task was settled before");
 		class_set_active(rq, CLASS_ext, false);
+		rq->seeking = 0;
 		set_part(rq, NULL);
 		rq_unlock(rq);
 	}
+	s->class_copy[CLASS_idle].set_next = s->class_own[CLASS_idle]->set_next;
+	s->class_copy[CLASS_idle].put_prev = s->class_own[CLASS_idle]->put_prev;
 	if (x->ops->exit)
 		x->ops->exit(&call, &x->exit);
 	return &x->exit;

@@ -292,6 +292,8 @@ static const struct ext_ops *draw_scheduler(u32 arg)
 {
 	prng_seed(&gambler.rng, arg);
 	ops.flags = draw(4); /* ext_ops_flags */
+	if (arg / 16 % 4 == 3)
+		ops.flags |= EXT_OPS_SWITCH_PARTIAL;
 	ops.dispatch_max_batch = draw(3);
 	ops.select_cpu = draw(2) ? gamble_select : NULL;
 	ops.cpu_online = ops.cpu_offline = draw(2) ? ignore_cpu : NULL;

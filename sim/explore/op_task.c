@@ -227,7 +227,7 @@ static void wake(struct world *w, struct subject *x, unsigned cpu, unsigned flag
 	EXPECT(sim_wake(w->sim, x->t, flags) == expected);
 }
 
-/* One of the policies without deadlines, drawn by @number. */
+/* One of the policies without deadlines, drawn by @number; not SCHED_EXT. */
 static int policy_without_deadline(u32 number)
 {
 	int found[POLICY_LIMIT];
@@ -236,7 +236,7 @@ static int policy_without_deadline(u32 number)
 	for (int policy = 0; policy < POLICY_LIMIT; policy++) {
 		struct sched_policy_info info = sched_policy_info(policy);
 
-		if (info.name && !info.deadline)
+		if (info.name && !info.deadline && policy != SCHED_EXT)
 			found[nr++] = policy;
 	}
 	return found[number % nr];
@@ -253,6 +253,9 @@ static void set_attr(struct world *w, struct subject *x, u32 arg, bool nice_only
 	req = x->attr;
 	if (!nice_only)
 		req.policy = policy_without_deadline(arg / 40);
+	/* The fair class takes it for SCHED_NORMAL, and may not have it. */
+	if (!nice_only && req.policy == SCHED_NORMAL && arg / 280000 % 2)
+		req.policy = SCHED_EXT;
 	info = sched_policy_info(req.policy);
 	if (!nice_only) {
 		req.rt_priority = info.priority ? 1 + (int)(arg / 200 % 99) : 0;

@@ -321,8 +321,6 @@ bool scx_has_groups(const struct scx_program *program)
 
 const char *scx_lacks(u64 flags)
 {
-	if (flags & 0x8)
-		return "SCX_OPS_SWITCH_PARTIAL";
 	if (flags & 0x40)
 		return "SCX_OPS_BUILTIN_IDLE_PER_NODE";
 	return NULL;

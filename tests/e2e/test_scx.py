@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.sim.test_scx import CRATES, FOREIGN, load
+from tests.sim.test_scx import CRATES, FOREIGN, load, partial
 from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
@@ -162,6 +162,21 @@ def test_shares_are_those_of_the_simulator(guest, examples):
     vtime, fifo = shares(text)[:3], shares(text)[3:]
     assert vtime == pytest.approx([50.0, 37.5, 12.5], abs=1.5)
     assert fifo == pytest.approx([33.3, 33.3, 33.3], abs=1.5)
+
+
+def test_a_partial_program_has_the_tasks_of_its_policy_only(guest, tmp_path):
+    """Beside a fair hog on one CPU the two of SCHED_EXT, which may run on the other only, share that. A task of theirs
+    that waited on the fair hog's CPU would wait for its end, as on Linux. Without a program both are fair."""
+    hogs = "taskset 2 chrt -e 0 hog -n 2 -t 1s & taskset 1 hog -n 1 -t 1s; wait; "  # slices of 20 ms
+    told = f"cat {ROOT_DIR}/state {ROOT_DIR}/switch_all {FAIR_CLASS}; chrt -e 0 grep policy /proc/self/sched; "
+    text = guest("chrt -m; taskset 1 chrt -e 0 hog -n 2 -t 400ms; " + use("scx:partial.o") + told + hogs + use("cfs") +
+                 f"cat {ROOT_DIR}/switch_all; chrt -e 0 chrt -p 0", cpus=2, icount=True,
+                 files=files_of(path_of(partial(tmp_path, "partial"))))
+    assert "SCHED_EXT min/max priority\t: 0/0" in text and "current scheduling policy: SCHED_EXT" in text
+    assert re.search(r"^enabled\n0\n\[cfs\] .*\[scx:fifo\]\npolicy +: +7$", text, re.MULTILINE)
+    found = shares(text)
+    assert found[:2] == pytest.approx([50, 50], abs=3)
+    assert sorted(found[2:]) == pytest.approx([50, 50, 100], abs=3)
 
 
 @pytest.mark.nightly("a CPU that a program leaves idle")

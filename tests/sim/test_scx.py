@@ -5,6 +5,7 @@ import filecmp
 import functools
 import json
 import os
+import pathlib
 import re
 import shlex
 import subprocess
@@ -236,11 +237,50 @@ def test_a_kick_that_is_to_wait_is_a_kick(sim, tmp_path):
     assert not run.err and run.row("burst")["wait_ns"]["p90"] == 0
 
 
+def partial(directory, name, words=""):
+    """The source, called NAME, of the example fifo with the tasks of SCHED_EXT only."""
+    text = (pathlib.Path(ROOT) / "examples/scx/fifo.bpf.c").read_text(encoding="utf-8")
+    source = directory / f"{name}.bpf.c"
+    source.write_text(text.replace(".name =", f".flags = SCX_OPS_SWITCH_PARTIAL, {words} .name ="), encoding="utf-8")
+    return str(source)
+
+
+def cpu_ms(run):
+    return [round(row["cpu_ns"] / 1e6) for row in run.result()["tasks"]]
+
+
+def test_a_partial_scheduler_has_the_tasks_of_its_policy_and_fair_ones_come_first(sim, tmp_path):
+    """On each of two CPUs a burst of 2 ms in 10 never waits; the tasks of SCHED_EXT share the rest as they came."""
+    run = sim("--check", "--scx", load(partial(tmp_path, "partial_2")), "--cpus", "2", "--time", "10s",
+              "bursts:n=2,run=2ms,sleep=8ms", "hogs:n=3,policy=ext,nice=0", "hogs:n=1,policy=ext,nice=10")
+    assert not run.err and run.row("burst")["wait_ns"]["max"] == 0
+    assert cpu_ms(run) == pytest.approx([4000, 12000, 4000], abs=20) and sum(cpu_ms(run)) == 20000
+
+
+def test_a_cpu_that_balancing_brought_a_fair_task_looks_for_others_after_it(sim, tmp_path):
+    """Fair tasks that are seldom alone, and more CPUs than they need: SCHED_EXT has all that they leave."""
+    run = sim("--check", "--scx", load(partial(tmp_path, "partial_4")), "--cpus", "4", "--time", "500ms",
+              "hogs:n=8,policy=ext", "bursts:n=7,run=3ms,sleep=4ms", "pingpong", "forks")
+    assert not run.err and sum(cpu_ms(run)) == pytest.approx(2000, rel=0.005)
+
+
+def test_a_fair_hog_starves_a_partial_scheduler_until_that_is_thrown_out(sim, tmp_path):
+    source = partial(tmp_path, "partial_1", ".timeout_ms = 1000,")
+    run = sim("--check", "--scx", load(source), "--time", "5s", "hogs:n=1", "hogs:n=1,policy=ext")
+    assert "fifo: hog[2] failed to run for 1." in run.err
+    assert cpu_ms(run) == pytest.approx([3250, 1750], abs=260)
+
+
+def test_without_a_scheduler_its_policy_is_a_fair_one(sim):
+    assert cpu_ms(sim("--time", "4s", "hogs:n=1", "hogs:n=1,policy=ext,nice=5")) == cpu_ms(
+        sim("--time", "4s", "hogs:n=1", "hogs:n=1,nice=5"))
+
+
 @pytest.mark.parametrize("text, why", [
     (BROKEN % ("scx_bpf_unheard_of(p);", 0), "broken.bpf.c:7:.*scx_bpf_unheard_of"),
     ("#include <scx/common.bpf.h>\n", "here are 0: is it the user half"),
     (BROKEN % ("", 0) + 'SCX_OPS_DEFINE(more_ops, .name = "more");\n', "here are 2"),
-    (BROKEN % ("", "SCX_OPS_SWITCH_PARTIAL"), "broken needs SCX_OPS_SWITCH_PARTIAL, which is not there"),
+    (BROKEN % ("", "SCX_OPS_BUILTIN_IDLE_PER_NODE"), "broken needs SCX_OPS_BUILTIN_IDLE_PER_NODE, which is not there"),
     ((BROKEN % ("", 0)).replace(".name =", ".init = (void *)hangs, .name =").replace(
         "void BPF", "s32 hangs(void) { while (!zero) ; return 0; }\nvoid BPF", 1),
      "broken refuses the machine.*init on CPU 0 does not return"),

@@ -14,7 +14,7 @@
 
 #define NOT_GIVEN UINT64_MAX
 
-static bool show_limits, by_pid, other, fifo, round_robin, batch, idle, by_deadline;
+static bool show_limits, by_pid, other, fifo, round_robin, batch, idle, by_deadline, ext;
 static uint64_t runtime_ns = NOT_GIVEN, period_ns, deadline_ns;
 
 static const struct arg args[] = {
@@ -26,6 +26,7 @@ static const struct arg args[] = {
 	{ 'b', "batch", ARG_FLAG, &batch, "policy SCHED_BATCH (PRIO is 0)" },
 	{ 'i', "idle", ARG_FLAG, &idle, "policy SCHED_IDLE (PRIO is 0)" },
 	{ 'd', "deadline", ARG_FLAG, &by_deadline, "policy SCHED_DEADLINE (PRIO is 0)" },
+	{ 'e', "ext", ARG_FLAG, &ext, "policy SCHED_EXT (PRIO is 0)" },
 	{ 'T', "sched-runtime", ARG_NS, &runtime_ns,
 	  "CPU time in each period (deadline), or to ask for at a time (other, batch)" },
 	{ 'P', "sched-period", ARG_NS, &period_ns, "period (deadline; default: the deadline)" },
@@ -49,6 +50,7 @@ static const struct {
 	{ "SCHED_OTHER", SCHED_OTHER, &other }, { "SCHED_FIFO", SCHED_FIFO, &fifo },
 	{ "SCHED_RR", SCHED_RR, &round_robin }, { "SCHED_BATCH", SCHED_BATCH, &batch },
 	{ "SCHED_IDLE", SCHED_IDLE, &idle },	{ "SCHED_DEADLINE", SCHED_DEADLINE, &by_deadline },
+	{ "SCHED_EXT", SCHED_EXT, &ext },
 };
 
 #define NR_POLICIES (sizeof(policies) / sizeof(policies[0]))

@@ -157,6 +157,7 @@ void get_inherited(struct policy *policy, int *nice)
 static const char *const policy_names[] = {
 	[SCHED_OTHER] = "other", [SCHED_FIFO] = "fifo", [SCHED_RR] = "rr",
 	[SCHED_BATCH] = "batch", [SCHED_IDLE] = "idle", [SCHED_DEADLINE] = "deadline",
+	[SCHED_EXT] = "ext",
 };
 
 const char *policy_name(int policy)
@@ -278,10 +279,10 @@ bool parse_policy(const char *text, struct policy *policy)
 	size_t len = colon ? (size_t)(colon - text) : strlen(text);
 	int i, prio = 0;
 
-	for (i = 0; i <= SCHED_IDLE; i++) {
+	for (i = 0; i <= SCHED_EXT; i++) {
 		bool rt = i == SCHED_FIFO || i == SCHED_RR;
 
-		if (!policy_names[i] || strlen(policy_names[i]) != len ||
+		if (!policy_names[i] || i == SCHED_DEADLINE || strlen(policy_names[i]) != len ||
 		    strncmp(policy_names[i], text, len))
 			continue;
 		if (rt != (colon != NULL) || (rt && !parse_int(colon + 1, 1, 99, &prio)))

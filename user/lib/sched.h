@@ -14,6 +14,10 @@
 #define MAX_CPUS 256
 #define MAX_LIST 256
 
+#ifndef SCHED_EXT
+#define SCHED_EXT 7 /* of Linux 6.12; musl's headers are older */
+#endif
+
 struct cpu_set {
 	uint64_t bits[MAX_CPUS / 64];
 };

@@ -140,7 +140,7 @@ static u64 fair_request(struct rq *rq, struct task *t)
 const struct sched_class fair_class = {
 	.name = "fair",
 	.rank = CLASS_fair,
-	.policies = BIT(SCHED_NORMAL) | BIT(SCHED_BATCH) | BIT(SCHED_IDLE),
+	.policies = BIT(SCHED_NORMAL) | BIT(SCHED_BATCH) | BIT(SCHED_IDLE) | BIT(SCHED_EXT),
 	.nice = true,
 	.patient = true,
 	.enqueue = fair_enqueue,

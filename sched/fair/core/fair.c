@@ -424,7 +424,7 @@ static void find_siblings(struct entity **a, struct entity **b)
 bool fair_preempts(struct rq *rq, struct task *woken, unsigned flags)
 {
 	struct entity *curr = &rq->curr->fair, *e = &woken->fair;
-	bool normal = woken->policy == SCHED_NORMAL;
+	bool normal = likely(woken->policy == SCHED_NORMAL) || woken->policy == SCHED_EXT;
 	/* As 6.1 has it; 6.12 looks at the branches of the two before it looks at the tasks. */
 	bool tasks_first = curr->queue == e->queue || !e->queue->policy->groups_first;
 
