@@ -264,10 +264,11 @@ void scx_attached(struct ext_call *c, void *unused)
 static s32 op_init(struct ext_call *c)
 {
 	const struct scx_variable *hz = scx_constant(scx.program, "CONFIG_HZ", 9);
+	u64 value = scx_hz();
 	s32 err;
 
 	if (hz)
-		*(u32 *)hz->address = scx_hz();
+		memcpy(hz->address, &value, min(hz->size, sizeof(value)));
 	run_half(c, HALF_CONSTANTS);
 	scx_set_constants();
 	run_half(c, HALF_LOADED);

@@ -227,6 +227,15 @@ def test_the_flag_of_a_task_says_whether_it_is_runnable(sim, tmp_path):
     assert matches("unregistered from BPF.*queued: 50 sleeps", run.err), run.err
 
 
+@pytest.mark.parametrize("words", ["unsigned", "unsigned int", "unsigned long"])
+def test_a_program_has_the_rate_of_ticks_in_a_word_of_its_own_size(sim, tmp_path, words):
+    source = tmp_path / "rate.bpf.c"
+    text = BROKEN % ('scx_bpf_error("HZ %llu", (u64)CONFIG_HZ);', 0)
+    source.write_text(text.replace(".h>\n", f".h>\nextern {words} CONFIG_HZ __kconfig;\n", 1))
+    run = sim("--scx", load(str(source)), "--hz", "100", "--time", "100ms", "hogs:n=1")
+    assert "HZ 100" in run.err
+
+
 def test_a_kick_that_is_to_wait_is_a_kick(sim, tmp_path):
     """The kicked CPU chooses anew, so that a burst does not wait for the end of the hog's slice of 20 ms."""
     source = tmp_path / "waits.bpf.c"

@@ -16,7 +16,7 @@ NAMED = r'\w+\s*__attribute__\(\(section\("\.maps"\), used\)\)'
 MAP = re.compile(rf"struct\s*(?:\w+\s*)?\{{([^{{}}]*)\}}\s*((?:{NAMED}\s*,?\s*)+)[;=]")
 MEMBER = re.compile(r"int\s*\(\*(\w+)\)\[|\*\s*(\w+)(\[\])?;")
 CONSTANT = re.compile(r"^\s*const volatile [\w\s]+?\b(\w+)\s*(?:\[[^;=]*\])?\s*(?:=|;)", re.MULTILINE)
-EXTERN = re.compile(r"^\s*extern unsigned CONFIG_HZ\s*;", re.MULTILINE)  # a word of the machine (__kconfig)
+EXTERN = re.compile(r"^\s*extern (unsigned[\w\s]*?) CONFIG_HZ\s*;", re.MULTILINE)  # a word of the machine (__kconfig)
 OPS = re.compile(r"^\s*struct sched_ext_ops (\w+) = ", re.MULTILINE)
 
 
@@ -46,8 +46,8 @@ def main() -> None:
     has_half = os.path.exists(half)
     print(f'#include "{source}"\n' + f'#include "{half}"' * has_half)
     constants = CONSTANT.findall(plain)
-    if EXTERN.search(plain):
-        print("unsigned CONFIG_HZ;")
+    if extern := EXTERN.search(plain):
+        print(f"{extern[1]} CONFIG_HZ;")
         constants.append("CONFIG_HZ")
     print("static const struct scx_map scx_map_list[] = {")
     for body, names in MAP.findall(plain):

@@ -58,6 +58,7 @@ typedef _Bool bool;
 enum { BPF_ANY, BPF_NOEXIST, BPF_EXIST };
 enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_F_TIMER_ABS = 1, BPF_F_TIMER_CPU_PIN = 2, CLOCK_MONOTONIC = 1 };
+#define NUMA_NO_NODE  (-1)
 #define BPF_MAX_LOOPS (8 * 1024 * 1024)
 
 #define EPERM	   1
