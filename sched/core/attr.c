@@ -36,8 +36,9 @@ void task_set_params(struct task *t, const struct sched_class *class,
 	t->prio = class->params.prio(req);
 	set_fair_values(t, class, req);
 	if (t->class != class) {
-		t->class = class;
 		memset(t->class_state, 0, sizeof(t->class_state));
+		/* A reader without the lock finds no words of another class (seen_of). */
+		__atomic_store_n(&t->class, class, __ATOMIC_RELEASE);
 	}
 	if (class->params.set_attr)
 		class->params.set_attr(t, req);

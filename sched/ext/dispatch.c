@@ -231,11 +231,11 @@ void ext_flush(struct ext_rq *er)
  */
 static struct ext_seen *seen_of(struct task *t)
 {
-	struct ext_seen *seen = READ_ONCE(ext_words(t)->seen);
+	struct ext_seen *seen = __atomic_load_n(&ext_words(t)->seen, __ATOMIC_ACQUIRE);
+	bool here = __atomic_load_n(&t->class, __ATOMIC_ACQUIRE)->rank == CLASS_ext;
 
-	/* The word is another class's unless @t is here after it was read. */
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return is_ext(t) ? seen : NULL;
+	/* Before or after @t was here, the word was another class's. */
+	return here && READ_ONCE(ext_words(t)->seen) == seen ? seen : NULL;
 }
 
 /* From select_cpu or enqueue: it goes there when enqueue is over. */
