@@ -77,7 +77,7 @@ void scx_maps_close(void);
 void scx_forget_task(const struct task_struct *p);
 void scx_forget_group(const struct cgroup *cgrp);
 
-/* @data, an object of the program (tree.c), has one holder more; else false and a fault. */
+/* @data, an object of the program (object.c), has one holder more; else false and a fault. */
 bool scx_obj_hold(const void *data);
 /* All objects of the program end, which is never called again. */
 void scx_objects_free(void);
