@@ -256,7 +256,9 @@ void proc_unlink(struct proc *p)
 	list_del(&p->all_link);
 	pid_release(p->pgid);
 	pid_release(p->sid);
+	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 	list_del(&p->leader->proc_link);
+	spin_unlock_irqrestore(&p->sig_lock, flags);
 	pid_set_thread(p->pid, NULL);
 	pid_release(p->pid);
 	account_give(p->leader->account, RES_THREADS, 1);
