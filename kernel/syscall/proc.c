@@ -209,6 +209,15 @@ SYSCALL5(waitid, int, which, int, id, struct siginfo *, user_info, unsigned, opt
 	return user_info && arch_copy_to_user(user_info, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
+/* Of the running process: of children that were waited for, perhaps just now by another thread. */
+static struct usage usage_of_children(void)
+{
+	spin_lock(&proc_tree_lock);
+	struct usage usage = current->proc->reaped;
+	spin_unlock(&proc_tree_lock);
+	return usage;
+}
+
 SYSCALL2(getrusage, int, who, struct user_rusage *, rusage)
 {
 	enum { RUSAGE_CHILDREN = -1, RUSAGE_SELF, RUSAGE_THREAD };
@@ -219,7 +228,7 @@ SYSCALL2(getrusage, int, who, struct user_rusage *, rusage)
 		usage = proc_usage(current->proc);
 		break;
 	case RUSAGE_CHILDREN:
-		usage = current->proc->reaped;
+		usage = usage_of_children();
 		break;
 	case RUSAGE_THREAD:
 		usage = thread_usage(current);
@@ -237,9 +246,9 @@ static s64 clock_ticks(u64 ns)
 
 SYSCALL1(times, s64 *, tms)
 {
-	struct usage self = proc_usage(current->proc), *children = &current->proc->reaped;
+	struct usage self = proc_usage(current->proc), children = usage_of_children();
 	s64 ticks[4] = { clock_ticks(self.user_ns), clock_ticks(self.system_ns),
-			 clock_ticks(children->user_ns), clock_ticks(children->system_ns) };
+			 clock_ticks(children.user_ns), clock_ticks(children.system_ns) };
 
 	if (tms && arch_copy_to_user(tms, ticks, sizeof(ticks)))
 		return -EFAULT;
