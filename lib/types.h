@@ -55,6 +55,13 @@ typedef __int128 s128 __attribute__((aligned(8)));
 #define __must_check	    __attribute__((warn_unused_result))
 /* Loads of this function may meet stores of other CPUs by design: SAN=thread does not see them. */
 #define __racy __attribute__((no_sanitize("thread")))
+/*
+ * Above members of a structure: which lock guards those down to the next such line or the next
+ * empty one, and in a string who reads them without it. For the compiler it is nothing.
+ * docs/fields.md has all of these, tools/scripts/guards.py the words. A kernel of DEBUG=1
+ * SAN=thread notes its accesses (kernel/base/guards.c), which that script compares.
+ */
+#define GUARDED(...) STATIC_ASSERT(true, "for people and scripts")
 /* Keeps a rare path from spilling registers of the common one. */
 #define __noinline	__attribute__((noinline))
 #define __inlined	inline __attribute__((always_inline)) /* whatever it costs */

@@ -4,8 +4,7 @@
  * thread structure; the memory is theirs, the contents are the scheduler's.
  * Hosts may read pid, comm, state, cpu and the counters, and write comm.
  *
- * "guarded by" names the lock that a writer holds; who reads without it is told
- * in docs/locking.md.
+ * GUARDED() names the lock that a writer holds; rq is the runqueue of the task's CPU.
  */
 #pragma once
 
@@ -89,7 +88,8 @@ struct pelt {
 
 /* The fair class schedules entities: a task, or what a task group has on one CPU. */
 struct entity {
-	/* --- common to all fair policies; guarded by: rq lock --- */
+	/* --- common to all fair policies --- */
+	GUARDED(rq->lock, "readers of attributes, balancing, traces: one word");
 	struct fair_queue *queue;     /* where it is queued, or was or will be */
 	struct fair_queue *own_queue; /* a group's: its members on this CPU; a task's: NULL */
 	struct load_weight load;
@@ -104,16 +104,17 @@ struct entity {
 	u64 nr_migrations;
 	struct pelt avg;
 
-	/* State that @policy keeps of it, and only @policy can read; guarded by: rq lock. */
+	/* State that @policy keeps of it, and only @policy can read */
+	GUARDED(rq->lock, "a survey of a family (fair/bore/burst.c): one word");
 	u64 policy_state[ENTITY_STATE_WORDS];
 };
 
-/* A task's relatives; see family.c. guarded by: sched.family_lock */
+/* A task's relatives; see family.c. */
 struct family {
+	GUARDED(sched->family_lock);
 	struct task *leader;	 /* the task its process began with; NULL: it has left the family */
 	bool ended;		 /* it was unlinked; a leader stays for the sake of its threads */
 	struct list thread_link; /* in leader->threads, unless it is the leader */
-
 	/* of a leader */
 	struct task *parent; /* leader of the process that made this one; NULL: none */
 	struct list sibling; /* in parent->children */
@@ -135,14 +136,14 @@ struct task {
 	int pid;
 	char comm[TASK_COMM_LEN];
 
-	/*
-	 * PROTOCOL: sleep (sched.h). Written by the task itself when it announces a sleep,
-	 * otherwise guarded by: rq lock.
-	 */
+	/* PROTOCOL: sleep (sched.h). The task itself announces a sleep, or takes that back. */
+	GUARDED(self, rq->lock, "wakers, which decide under the lock");
 	u32 state;
 
-	/* --- guarded by: lock of rq[cpu] --- */
-	u32 cpu;  /* of the runqueue it is on, or was last on */
+	/* Of the runqueue it is on, or was last on. Written while the task is not queued there. */
+	GUARDED(rq->lock, "task_rq_lock(), which locks and looks again; placement, traces: hints");
+	u32 cpu;
+	GUARDED(rq->lock, "readers of attributes, traces: one word");
 	u8 on_rq; /* enum task_on_rq */
 	bool reset_on_fork;
 	bool contributes_to_load; /* it sleeps uninterruptibly and is counted in its runqueue */
@@ -153,19 +154,27 @@ struct task {
 	int rt_priority; /* 1..99, or 0 for policies without priorities */
 	u64 slice_ns;	 /* size of request asked for, 0: the policy's (fair policies) */
 	int prio; /* of the kernel: -1 deadline, 0..99 real time, 100..139 fair: small is urgent */
+
 	struct entity fair;
+	GUARDED(rq->lock, "the class's own operations: hints");
 	u64 class_state[16]; /* private to the task's class: CLASS_TASK_BYTES, class.h */
-	struct list link;    /* all queued fair tasks of the runqueue, most recently run first */
+
+	struct list link; /* rq->fair_tasks, by its lock; the mover's while TASK_MIGRATING */
 	struct shared_link shared;
+	GUARDED(rq->lock, "readers of attributes, traces: one word");
 	struct task_group *group; /* NULL: the root */
 	struct cpumask allowed;
 	u32 nr_allowed;
+	GUARDED(sched->waste_lock, "the holder of the runqueue's lock");
 	u32 waste_cpu;		/* the idle CPU it could run on; see waste.c, also the next */
-	struct list waste_link; /* in rq->waste.restricted; guarded by: sched.waste_lock */
-	u32 lost_cpu;  /* 1 + the last allowed CPU, which went offline; 0: none did; atomic */
-	bool kthread;  /* of the kernel's own; constant */
-	u8 tune_group; /* its boost group (freq.h); guarded by: rq lock, and the host */
-	struct task_clamp clamp; /* guarded by: lock of rq[cpu] */
+	struct list waste_link; /* in rq->waste.restricted */
+	GUARDED(atomic);
+	u32 lost_cpu; /* 1 + the last allowed CPU, which went offline; 0: none did */
+	GUARDED(constant);
+	bool kthread; /* of the kernel's own */
+	GUARDED(rq->lock, "placement: a hint");
+	u8 tune_group; /* its boost group (freq.h); written by the host */
+	struct task_clamp clamp;
 
 	struct family family;
 
@@ -175,7 +184,8 @@ struct task {
 	u64 wakee_flips_stamp;
 	u32 recent_used_cpu;
 
-	/* --- statistics; guarded by: lock of rq[cpu] --- */
+	/* --- statistics --- */
+	GUARDED(rq->lock, "anybody: one word");
 	u64 nr_voluntary, nr_involuntary; /* switches away: asleep, preempted */
 	u64 wait_start;	 /* since when it is runnable without a CPU; 0 if it is not */
 	u64 sleep_start; /* when it last blocked */

@@ -31,10 +31,15 @@
 #include "lib/string.h"
 
 struct autogroup {
+	GUARDED(atomic);
 	u32 refs; /* one for each process of the session, and for readers */
+	GUARDED(constant);
 	u32 id;
+	GUARDED(cgroup_mutex, "readers of files: one word");
 	int nice;
+	GUARDED(proc_tree_lock, "one word");
 	struct task_group *tg; /* NULL: never on, or no memory */
+	GUARDED(cgroup_mutex);
 	struct list link;
 };
 

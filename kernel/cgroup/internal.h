@@ -52,29 +52,39 @@ struct cgroup_owner {
 
 struct cgroup {
 	enum hierarchy_id hierarchy;
+	GUARDED(atomic);
 	u32 refs; /* one for existing, one for each inode */
 
-	/* guarded by: cgroup_mutex */
+	GUARDED(constant);
 	struct cgroup *parent; /* NULL: the root */
+	GUARDED(cgroup_mutex);
 	struct list children, sibling;
-	struct dentry *dentry;		  /* its directory */
-	struct list files;		  /* those that somebody has looked at (fs.c) */
+	struct dentry *dentry; /* its directory */
+	struct list files;     /* those that somebody has looked at (fs.c) */
+
 	struct cgroup_owner maker, giver; /* who made it; who gave it the controller */
+	GUARDED(cgroup_mutex);
 	bool dead; /* removed; only open files and working directories are left */
 	u32 nr_descendants;
+	GUARDED(cgroup_mutex, "holders of proc_tree_lock, in a group with members");
 	struct task_group *tg; /* NULL: without the controller */
-	u32 clamp_percent[2];  /* cpu.uclamp.min and .max, in hundredths, as written */
-	unsigned tune;	       /* number of the boost group; 0: the root's */
+	GUARDED(cgroup_mutex);
+	u32 clamp_percent[2]; /* cpu.uclamp.min and .max, in hundredths, as written */
+	GUARDED(cgroup_mutex, "fork");
+	unsigned tune; /* number of the boost group; 0: the root's */
+	GUARDED(cgroup_mutex);
 	/* v2 */
 	bool cpu_for_children; /* "cpu" is in cgroup.subtree_control */
 	struct cgroup *domain; /* itself; if threaded, its threaded domain */
 	u32 nr_threaded_children;
 	s32 max_depth, max_descendants;
 
-	/* guarded by: proc_tree_lock */
+	GUARDED(proc_tree_lock);
 	struct list members; /* struct thread, by member[hierarchy].link */
+	GUARDED(proc_tree_lock, "populated or not: one word");
 	u32 nr_members;
-	u32 nr_inside;			  /* members of it and of its descendants */
+	u32 nr_inside; /* members of it and of its descendants */
+	GUARDED(proc_tree_lock);
 	u64 past_user_ns, past_system_ns; /* used by members that have left (v2) */
 };
 

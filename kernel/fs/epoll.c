@@ -32,22 +32,34 @@
 
 struct epoll_set {
 	struct mutex lock;
-	struct list items; /* guarded by: watch_lock */
+	GUARDED(watch_lock);
+	struct list items;
+
 	struct spinlock ready_lock;
-	struct list ready; /* guarded by: ready_lock */
+	GUARDED(ready_lock, "poll, which looks again");
+	struct list ready;
+
 	struct waitq waiters, pollers;
+	GUARDED(constant);
 	struct account *user; /* who made it, and is charged for its watches */
 };
 
 struct epoll_item {
+	GUARDED(constant);
 	struct epoll_set *set;
 	struct file *file;
 	int fd;
-	struct list link;	  /* set->items */
-	struct epoll_item *next;  /* file->watchers; guarded by: watch_lock */
-	struct list ready_link;	  /* set->ready, or the list of collect() */
-	bool ready;		  /* on one of them; guarded by: ready_lock */
-	struct epoll_event event; /* guarded by: set->lock */
+
+	struct list link; /* set->items */
+	GUARDED(watch_lock);
+	struct epoll_item *next; /* file->watchers */
+
+	struct list ready_link; /* set->ready, or the list of collect() */
+	GUARDED(epoll_set->ready_lock);
+	bool ready; /* on one of them */
+	GUARDED(epoll_set->lock, "wakers: which events");
+	struct epoll_event event;
+
 	struct poll_entry entries[POLL_QUEUES_MAX];
 	struct poll_table queues;
 };

@@ -10,8 +10,11 @@
 
 struct eventfd {
 	struct spinlock lock;
-	u64 count; /* guarded by: lock */
+	GUARDED(lock, "sleepers and poll, which look again");
+	u64 count;
+	GUARDED(constant);
 	bool semaphore;
+
 	struct waitq readable, writable;
 };
 

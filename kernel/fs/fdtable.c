@@ -30,8 +30,11 @@ STATIC_ASSERT(FILES_INLINE == 64, "inline_maps has one word for each of two maps
 #define RLIMIT_NOFILE 7
 
 struct files {
+	GUARDED(atomic);
 	u32 refs;
+
 	struct spinlock lock;
+	GUARDED(lock, "the only user of the table");
 	unsigned size; /* slots; a multiple of 64 */
 	struct file **slots;
 	u64 *used, *cloexec; /* bit maps. A reserved descriptor is used, and its slot is NULL */

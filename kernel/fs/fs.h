@@ -78,16 +78,22 @@ enum file_mode {
 };
 
 struct file {
+	GUARDED(constant);
 	const struct file_ops *ops;
 	struct inode *inode;
 	struct path path; /* dentry NULL for pipes and sockets */
-	u64 pos;	  /* guarded by: lock, unless this is the only reference */
+	GUARDED(lock, "the holder of the only reference");
+	u64 pos; /* or nothing, by the holder of the only reference */
+
 	struct mutex lock;
 	u32 flags; /* O_* */
 	u32 mode;  /* FILE_*; all but LOCKED constant once open */
+	GUARDED(atomic);
 	u32 refs;
-	void *private;		     /* of ops */
-	struct cred *opener;	     /* likewise: who opened it, if that matters later */
+
+	void *private;	     /* of ops */
+	struct cred *opener; /* likewise: who opened it, if that matters later */
+	GUARDED(watch_lock, "a close: whether there are any");
 	struct epoll_item *watchers; /* epoll.c's */
 };
 
@@ -142,7 +148,7 @@ struct files *files_fork(struct files *src);
 struct files *files_get(struct files *f);
 bool files_are_shared(const struct files *f); /* by several processes */
 void files_put(struct files *f);
-unsigned files_count(struct files *f); /* open descriptors */
+unsigned files_count(struct files *f);	   /* open descriptors */
 void files_close_on_exec(struct files *f); /* of the running thread, and nobody else's */
 struct fs_context;			   /* cwd, root, umask */
 struct fs_context *fs_context_create(void);

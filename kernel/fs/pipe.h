@@ -10,13 +10,20 @@
 
 struct pipe {
 	struct spinlock lock;
-	u32 head, tail;	      /* bytes written and read so far, wrapping; guarded by: lock */
-	u32 nr_pages;	      /* capacity, a power of two */
-	u32 readers, writers; /* open ends; guarded by: lock */
+	GUARDED(lock, "sleepers and poll, which look again");
+	u32 head, tail; /* bytes written and read so far, wrapping */
+	GUARDED(lock, "F_GETPIPE_SZ and poll: one word");
+	u32 nr_pages; /* capacity, a power of two */
+	GUARDED(lock, "sleepers and poll, which look again");
+	u32 readers, writers; /* open ends */
+	GUARDED(lock, "openers of a FIFO, which look again");
 	u32 readers_ever, writers_ever; /* ends ever opened; a FIFO's opener waits for a change */
-	u32 files;	      /* that have it open; guarded by: the inode's lock */
+	GUARDED(inode->lock);
+	u32 files; /* that have it open */
+	GUARDED(constant);
 	struct account *user; /* who made it, and is charged */
-	bool limited; /* its capacity counts against the limits of the user's pipes */
+	bool limited;	      /* its capacity counts against the limits of the user's pipes */
+
 	struct waitq readable, writable;
 	char **pages; /* NULL until first used */
 	char *inline_pages[PIPE_PAGES];

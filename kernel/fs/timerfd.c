@@ -16,9 +16,13 @@
 struct timerfd {
 	struct interval_timer it;
 	struct mutex setting;
+	GUARDED(setting);
 	bool realtime; /* absolute times are CLOCK_REALTIME's */
+
 	struct spinlock ticks_lock;
+	GUARDED(ticks_lock, "sleepers and poll, which look again");
 	u64 ticks; /* expiries since the last read */
+
 	struct waitq readable;
 };
 

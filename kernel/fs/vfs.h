@@ -92,23 +92,37 @@ struct inode_ops {
 };
 
 struct inode {
+	GUARDED(constant);
 	const struct inode_ops *iops; /* may be NULL */
+
 	const struct file_ops *fops;
+	GUARDED(constant);
 	struct superblock *sb;
 	u64 ino;
+
 	u32 mode, rdev;
-	u32 nlink; /* guarded by: tree_lock */
+	GUARDED(tree_lock, "stat(2)");
+	u32 nlink;
+	GUARDED(atomic);
 	u32 refs;
+
 	u32 uid, gid;
-	s32 writers;	/* files open for writing; negative: programs that run. Atomic */
-	bool mapped;	/* since its first mapping: a truncation asks mm_unmap_behind() */
-	u32 nr_records; /* guarded by: record_lock (record.c) */
-	u64 size;	/* guarded by: the file system */
-	u64 nr_pages;	/* likewise: st_blocks */
+	GUARDED(atomic);
+	s32 writers; /* files open for writing; negative: programs that run */
+
+	bool mapped; /* since its first mapping: a truncation asks mm_unmap_behind() */
+	GUARDED(record_lock, "a close: whether there are any");
+	u32 nr_records; /* record.c */
+	GUARDED(lock, "readers, once");
+	u64 size;
+
+	u64 nr_pages; /* st_blocks */
 	u64 atime_ns, mtime_ns, ctime_ns;
 	struct mutex lock; /* one writer of the content at a time */
-	char *link;	   /* symlink: its text, owned */
-	void *private;	   /* of the file system */
+	GUARDED(constant);
+	char *link; /* symlink: its text, owned */
+
+	void *private; /* of the file system */
 };
 
 /* A new inode with one reference and the present time. NULL: no memory. Any context. */
@@ -118,22 +132,32 @@ void inode_put(struct inode *i);
 void inode_touch(struct inode *i); /* modified now */
 
 struct dentry {
-	struct dentry *parent; /* itself for a root; guarded by: tree_lock */
+	GUARDED(tree_lock, "holders of rename_lock");
+	struct dentry *parent; /* itself for a root */
+	GUARDED(constant);
 	struct inode *inode;
+
 	union {
 		struct rb_node by_name; /* in the parent's names */
 		struct list made;	/* transient: of the walk that made it */
 	};
-	struct rb_node by_cookie;      /* in the parent's entries */
-	struct rb_tree names, entries; /* what is in it, in both orders; guarded by: tree_lock */
+	struct rb_node by_cookie; /* in the parent's entries */
+	GUARDED(tree_lock);
+	struct rb_tree names, entries; /* what is in it, in both orders */
 	u64 cookie;	 /* position in the directory: stable while others come and go */
 	u64 next_cookie; /* to give to the next child */
+	GUARDED(atomic);
 	u32 refs;
-	u32 nr_mounts; /* mounts on this name; guarded by: tree_lock */
-	bool linked;   /* in the tree */
-	u8 name_len;   /* NAME_MAX fits */
-	u32 hash;      /* of the name: by_name is in its order */
+	GUARDED(tree_lock);
+	u32 nr_mounts; /* mounts on this name */
+	GUARDED(tree_lock, "one word");
+	bool linked; /* in the tree */
+
+	u8 name_len; /* NAME_MAX fits */
+	u32 hash;    /* of the name: by_name is in its order */
+	GUARDED(tree_lock);
 	char *name;
+
 	char short_name[24];
 };
 
@@ -170,13 +194,20 @@ struct superblock {
 };
 
 struct mount {
-	struct list link; /* all mounts, oldest first; guarded by: tree_lock */
+	GUARDED(tree_lock);
+	struct list link; /* all mounts, oldest first */
+	GUARDED(constant);
 	struct superblock *sb;
+
 	struct path at; /* what it covers; dentry NULL for the root mount */
-	u32 refs;	/* holders of paths; 1 for being mounted */
+	GUARDED(atomic);
+	u32 refs; /* holders of paths; 1 for being mounted */
+
 	u32 id;
-	u32 flags;	/* MS_* */
-	u32 nr_writers; /* files open for writing here; atomic */
+	u32 flags; /* MS_* */
+	GUARDED(atomic);
+	u32 nr_writers; /* files open for writing here */
+
 	char source[32];
 };
 
@@ -250,8 +281,11 @@ char *path_text(const struct path *p, const struct path *root, char *buf, size_t
 
 struct fs_context {
 	struct spinlock lock;
+	GUARDED(atomic);
 	u32 refs;
-	struct path root, cwd; /* guarded by: lock */
+	GUARDED(lock);
+	struct path root, cwd;
+
 	u32 umask;
 };
 void fs_context_root(struct path *out); /* of the current process, with references */

@@ -71,7 +71,7 @@ void kmem_cache_free(struct kmem_cache *c, void *p);
 void *vmap_alloc(size_t size); /* zeroed, not executable */
 void vmap_free(void *p);
 int vmap_page(u64 va, u64 pa); /* one page of the kernel's own; the frame is given back on error */
-void *kstack_alloc(void); /* KSTACK_SIZE, from a per-CPU cache when possible */
+void *kstack_alloc(void);      /* KSTACK_SIZE, from a per-CPU cache when possible */
 void kstack_free(void *p);
 
 /* --- user address spaces (vm.c) ----------------------------------------------- */
@@ -97,20 +97,29 @@ struct vma { /* [start, end): one protection, one backing */
 };
 
 struct mm {
+	GUARDED(mms_lock);
 	struct list link; /* all of them, oldest first (vm.c) */
+	GUARDED(constant);
 	u64 pt_root;
-	u32 refs;	     /* threads + holders: mm_get/put */
-	struct mutex lock;   /* guards vmas and the page table's user half */
+	GUARDED(atomic);
+	u32 refs; /* threads + holders: mm_get/put */
+
+	struct mutex lock; /* also for the page table's user half */
+	GUARDED(lock);
 	struct rb_tree vmas; /* by address, disjoint */
 	struct vma *last;    /* most recent lookup */
 	struct vma *removed; /* until vma_unlock() */
 	unsigned nr_vmas;
+	GUARDED(lock, "statistics");
 	u64 total_vm; /* pages */
+	GUARDED(lock);
 	bool lock_new; /* mlockall(MCL_FUTURE): new mappings are VMA_LOCKED; not a child's */
 
 	u8 inherited_from_here[0]; /* fork copies the rest */
-	u64 rss;		   /* pages */
-	u64 max_rss;		   /* the most before it last fell; see mm_peak_rss() */
+	GUARDED(lock, "statistics");
+	u64 rss;     /* pages */
+	u64 max_rss; /* the most before it last fell; see mm_peak_rss() */
+
 	u64 brk_start, brk;
 	u64 mmap_base; /* mappings are placed below */
 	u64 code_start, code_end, data_start, data_end, stack_start;
@@ -129,7 +138,7 @@ static inline u64 mm_peak_rss(const struct mm *mm)
 {
 	return max(READ_ONCE(mm->rss), READ_ONCE(mm->max_rss));
 }
-void mm_put(struct mm *mm); /* may sleep */
+void mm_put(struct mm *mm);	    /* may sleep */
 u64 mm_locked_pages(struct mm *mm); /* by mlock; takes mm->lock */
 
 /*

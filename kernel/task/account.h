@@ -9,23 +9,27 @@
 #include "lib/types.h"
 
 enum resource {
-	RES_THREADS,	  /* RLIMIT_NPROC; also those that ended and were not waited for */
-	RES_SIGNALS,	  /* queued, and one for each timer: RLIMIT_SIGPENDING */
-	RES_PIPE_PAGES,	  /* what its pipes and FIFOs can hold: pipe-user-pages-soft and -hard */
-	RES_RING_PAGES,	  /* of perf events: perf_event_mlock_kb and RLIMIT_MEMLOCK */
-	RES_WATCHES,	  /* of its epoll sets: epoll/max_user_watches */
-	RES_RECORDS,	  /* record locks: RECORDS_MAX of record.c */
-	RES_HELD,	  /* pages that its pipes, sockets and texts of /proc do hold: oom.c */
+	RES_THREADS,	/* RLIMIT_NPROC; also those that ended and were not waited for */
+	RES_SIGNALS,	/* queued, and one for each timer: RLIMIT_SIGPENDING */
+	RES_PIPE_PAGES, /* what its pipes and FIFOs can hold: pipe-user-pages-soft and -hard */
+	RES_RING_PAGES, /* of perf events: perf_event_mlock_kb and RLIMIT_MEMLOCK */
+	RES_WATCHES,	/* of its epoll sets: epoll/max_user_watches */
+	RES_RECORDS,	/* record locks: RECORDS_MAX of record.c */
+	RES_HELD,	/* pages that its pipes, sockets and texts of /proc do hold: oom.c */
 	NR_RESOURCES
 };
 #define NO_LIMIT UINT64_MAX
 
 struct account {
-	struct account *next; /* in its bucket; guarded by: account_lock */
+	GUARDED(account_lock);
+	struct account *next; /* in its bucket */
+	GUARDED(constant);
 	u32 uid;
-	u32 refs;		/* threads, and objects that will give back; atomic */
-	u64 used[NR_RESOURCES]; /* atomic */
-	s64 points;		/* of oom.c; guarded by: proc_tree_lock */
+	GUARDED(atomic);
+	u32 refs; /* threads, and objects that will give back */
+	u64 used[NR_RESOURCES];
+	GUARDED(proc_tree_lock);
+	s64 points; /* of oom.c */
 };
 
 extern struct account root_account;

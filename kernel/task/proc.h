@@ -41,60 +41,91 @@ enum rlimit_kind {
 #define NOFILE_MAX    4096 /* hard limit of descriptors */
 
 struct proc {
+	GUARDED(constant);
 	int pid; /* == tid of the first thread, tgid */
+	GUARDED(atomic);
 	u32 refs;
-	struct list threads; /* written with proc_tree_lock and sig_lock, read with either */
-	unsigned nr_threads; /* threads that have not ended; locked as the list is */
+	GUARDED(proc_tree_lock, sig_lock);
+	struct list threads;
+	GUARDED(proc_tree_lock, sig_lock, "one word");
+	unsigned nr_threads; /* threads that have not ended */
+
 	struct thread *leader;
 
-	/* family, guarded by: proc_tree_lock */
+	/* family */
+	GUARDED(proc_tree_lock);
 	struct proc *parent;
+	GUARDED(proc_tree_lock, "getppid(2)");
 	int ppid; /* parent->pid: getppid(2) reads it without the lock */
-	struct list children, sibling;
-	int pgid, sid;
-	struct list all_link;	     /* every process */
-	struct tty *tty;	     /* controlling terminal */
-	struct autogroup *autogroup; /* of its session; NULL: none */
-	struct waitq child_wait;     /* wait4 sleeps here, and exec until it is alone */
+	GUARDED(proc_tree_lock);
+	struct list children;
 
-	/* Resources: changed with proc_tree_lock held. Other processes reach them through
-	 * proc_mm_get() and its siblings. */
+	struct list sibling; /* parent->children, by proc_tree_lock; then exit.c's graves */
+	GUARDED(proc_tree_lock, "the process itself; getpgid(2), getsid(2): one word");
+	int pgid, sid;
+	GUARDED(proc_tree_lock);
+	struct list all_link; /* every process */
+	GUARDED(proc_tree_lock, "itself");
+	struct tty *tty; /* controlling terminal */
+	GUARDED(proc_tree_lock, "the process itself: whether it has one");
+	struct autogroup *autogroup; /* of its session; NULL: none */
+
+	struct waitq child_wait; /* wait4 sleeps here, and exec until it is alone */
+
+	/* Resources. Other processes reach them through proc_mm_get() and its siblings. */
+	GUARDED(proc_tree_lock, "itself");
 	struct mm *mm; /* shared by all threads */
 	struct files *files;
 	struct fs_context *fs; /* cwd, root, umask */
 	struct file *exe;
 
-	/* guarded by: sig_lock */
 	struct spinlock sig_lock;
+	GUARDED(sig_lock, "the process itself: whether one is there");
 	struct sigpending pending; /* signals for the process as a whole */
-	int stop_signal;	   /* the threads are stopping or stopped by it; 0: they run */
-	unsigned nr_stopped;	/* threads waiting for SIGCONT; if all do, the process is stopped */
-	bool stop_taken;	/* a thread is about to set stop_signal; SIGCONT forbids it */
-	bool continue_pending;	/* the first thread that continues tells the parent */
+	GUARDED(sig_lock, "threads that look again");
+	int stop_signal; /* the threads are stopping or stopped by it; 0: they run */
+	GUARDED(sig_lock);
+	unsigned nr_stopped;   /* threads waiting for SIGCONT; if all do, the process is stopped */
+	bool stop_taken;       /* a thread is about to set stop_signal; SIGCONT forbids it */
+	bool continue_pending; /* the first thread that continues tells the parent */
+	GUARDED(sig_lock, "threads that look again");
 	bool group_exit;	/* every thread is to exit, with exit_code */
 	struct thread *execing; /* every thread but this one is to exit */
-	int exit_code;		/* wait status */
+	GUARDED(sig_lock, "wait4, of a zombie");
+	int exit_code; /* wait status */
 
-	/* guarded by: proc_tree_lock */
-	bool zombie;		  /* all threads ended; waits for wait4 */
+	GUARDED(proc_tree_lock, "/proc/PID/stat: one word");
+	bool zombie; /* all threads ended; waits for wait4 */
+	GUARDED(proc_tree_lock);
 	int stop_unreported;	  /* stop signal that wait4(WUNTRACED) has not told yet */
 	bool continue_unreported; /* a SIGCONT that wait4(WCONTINUED) has not told yet */
-	int exit_signal;	  /* to the parent: SIGCHLD, or what clone asked for */
-	int parent_death_signal;  /* prctl(PR_SET_PDEATHSIG) */
-	bool is_subreaper;	  /* prctl(PR_SET_CHILD_SUBREAPER): gets its descendants' orphans */
-	unsigned nr_alive;	  /* threads that have not begun to end; guarded by: sig_lock */
+	GUARDED(proc_tree_lock, "the process itself; /proc/PID/stat: one word");
+	int exit_signal; /* to the parent: SIGCHLD, or what clone asked for */
+	GUARDED(self, proc_tree_lock);
+	int parent_death_signal; /* prctl(PR_SET_PDEATHSIG) */
+	GUARDED(proc_tree_lock, "itself");
+	bool is_subreaper; /* prctl(PR_SET_CHILD_SUBREAPER): gets its descendants' orphans */
+	GUARDED(sig_lock, "one word");
+	unsigned nr_alive; /* threads that have not begun to end */
 
+	GUARDED(constant);
 	u64 start_ns;
-	struct usage exited;	 /* of threads that ended; guarded by: proc_tree_lock */
-	struct usage reaped;	 /* of children waited for; guarded by: proc_tree_lock */
+	GUARDED(proc_tree_lock);
+	struct usage exited; /* of threads that ended */
+	struct usage reaped; /* of children waited for */
+
 	struct itimers *itimers; /* alarm, setitimer, timer_create; NULL until first used */
 	u32 oom_score_adj;
-	u32 nr_execs;	  /* setpgid of a child is refused after exec; guarded by: proc_tree_lock */
+	GUARDED(proc_tree_lock, "itself");
+	u32 nr_execs; /* setpgid of a child is refused after exec */
+
 	u32 parent_execs; /* the parent's at birth: exit_signal is for the program that it was */
 
 	/* copies of the parent's at first: proc_alloc() clears what is above */
+	GUARDED(sig_lock, "the process itself; /proc: one word");
 	struct rlimit rlimit[NR_RLIMITS];
-	struct sigaction action[NSIG]; /* guarded by: sig_lock */
+	GUARDED(sig_lock, "the process itself; a child that ends: one word");
+	struct sigaction action[NSIG];
 };
 
 extern struct proc kernel_proc; /* owner of kernel threads; pid 0 */

@@ -29,7 +29,9 @@
 struct sigqueue {
 	struct list link;     /* empty: a timer's whose signal is not pending */
 	struct account *user; /* of the receiver, who is charged; NULL: a timer's, paid before */
-	bool kept;	      /* a timer has it, and uses it again; guarded by: sig_lock */
+	GUARDED(proc->sig_lock);
+	bool kept; /* a timer has it, and uses it again */
+
 	struct siginfo info;
 };
 

@@ -35,17 +35,22 @@ struct restart_block { /* for restart_syscall(2): a timed sleep cut short by SIG
 /* The trees of control groups; see kernel/cgroup/internal.h. */
 enum hierarchy_id { HIERARCHY_V1, HIERARCHY_V2, HIERARCHY_TUNE, NR_HIERARCHIES };
 
-struct cgroup_member {	      /* a thread's place in one tree; guarded by: proc_tree_lock */
+struct cgroup_member { /* a thread's place in one tree */
+	GUARDED(proc_tree_lock, "the thread itself; cgroup_of(): one word");
 	struct cgroup *group; /* NULL once the thread has left its process */
-	struct list link;     /* group->members */
+	GUARDED(proc_tree_lock);
+	struct list link;		      /* group->members */
 	u64 joined_user_ns, joined_system_ns; /* usage on joining (v2, not in the root) */
 };
 
 struct thread {
+	GUARDED(atomic);
 	/* --- read by assembly: offsets are asserted in arch/x86 --- */
-	u32 flags;	 /* THREAD_*; changed atomically */
+	u32 flags; /* THREAD_* */
+	GUARDED(self, "statistics");
 	u32 user_stamp;	 /* arch_cycles32() on entering user space; 0 while in the kernel */
-	u64 user_cycles; /* arch_cycles() spent in user space; written by the thread itself */
+	u64 user_cycles; /* arch_cycles() spent in user space */
+
 #if DEBUG
 	struct injection {
 		u32 nth;	  /* the nth call from now on that can fail does; 0: none */
@@ -57,17 +62,25 @@ struct thread {
 	struct arch_thread arch; /* saved context */
 	void *kstack;		 /* lowest address; KSTACK_SIZE bytes, guard page below */
 
+	GUARDED(constant);
 	struct proc *proc;
+	GUARDED(self, "one word");
 	struct mm *mm; /* == proc->mm; NULL for kernel threads */
+	GUARDED(proc_tree_lock, "anybody: one word");
 	int tid;
+	GUARDED(proc_tree_lock, proc->sig_lock);
 	struct list proc_link; /* proc->threads */
+
 	struct cgroup_member member[NR_HIERARCHIES];
+	GUARDED(atomic);
 	u32 refs; /* +1 while alive, +1 per holder of a pointer: thread_get/put */
 
-	/* guarded by: proc->sig_lock */
+	GUARDED(proc->sig_lock, "itself");
 	sigset_t blocked, saved_mask;
-	sigset_t awaited;	 /* rt_sigtimedwait: these wake the thread although blocked */
+	sigset_t awaited; /* rt_sigtimedwait: these wake the thread although blocked */
+
 	bool restore_saved_mask; /* rt_sigsuspend, pselect6 */
+	GUARDED(proc->sig_lock, "itself");
 	struct sigpending pending;
 	u64 altstack, altstack_size;
 
@@ -78,20 +91,28 @@ struct thread {
 	u64 start_ns;
 	u64 hung_said_ns; /* hung_task.c has told of the sleep that began then */
 	struct spinlock blocked_on_lock;
-	struct mutex *blocked_on; /* it waits for that one; guarded by: blocked_on_lock */
+	GUARDED(blocked_on_lock, "itself");
+	struct mutex *blocked_on; /* it waits for that one */
+	GUARDED(self, "statistics");
 	u64 min_flt, maj_flt;
 	u64 read_bytes, written_bytes, nr_reads, nr_writes; /* by read(2) and write(2) and family */
+
 	struct cred cred;
-	struct account *account; /* of its real user; locked as the process's list of threads is */
+	GUARDED(proc_tree_lock, proc->sig_lock, "itself");
+	struct account *account; /* of its real user */
+
 	u64 rt_since_ns, rt_blocked; /* limits.c: runtime and switches at the last block */
 	u16 io_priority;	     /* ioprio_set(2): only kept */
 	u16 mempolicy;		     /* set_mempolicy(2): the mode, with its flags */
 	u64 timer_slack_ns, default_timer_slack_ns;
-	struct waitq
-		*vfork_done; /* where the parent of a vfork waits; guarded by: proc->sig_lock */
+	GUARDED(proc->sig_lock, "the child, for NULL");
+	struct waitq *vfork_done; /* where the parent of a vfork waits */
+
 	void (*kthread_fn)(void *arg); /* kernel threads: what to run */
 	void *kthread_arg;
+	GUARDED(trace_lock, "itself");
 	struct perf_link *perf; /* its events: trace/perf.c */
+
 	unsigned nr_perf;
 #if DEBUG
 	struct held_mutexes {

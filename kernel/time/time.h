@@ -29,10 +29,13 @@ struct ktimer {
 	void (*fn)(struct ktimer *t); /* in interrupt context on the CPU that armed it; may re-arm
 					 or free @t */
 	void *arg;
-	/* private to timer.c; guarded by: lock of the CPU's timers */
+	/* private to timer.c; timers: the lock of those of a CPU */
+	GUARDED(timers);
 	u64 hard_ns; /* the interrupt is programmed for this */
 	struct rb_node node;
+	GUARDED(timers, "who locks and looks again");
 	u32 cpu;
+	GUARDED(timers, "the owner");
 	bool armed;
 };
 void ktimer_init(struct ktimer *t, void (*fn)(struct ktimer *), void *arg);

@@ -65,18 +65,27 @@ struct perf_ring; /* perf_ring.c */
 
 /* An event. Its fields are constant once it is made, but for `enabled`, `ring` and the counts. */
 struct perf_event {
-	struct list links;	 /* on threads; guarded by: trace_lock */
-	struct perf_event *next; /* on the same CPU; guarded by: trace_lock; read by recording */
+	GUARDED(trace_lock);
+	struct list links; /* on threads */
+	GUARDED(trace_lock, "recording, on its CPU");
+	struct perf_event *next; /* on the same CPU */
+	GUARDED(constant);
 	struct perf_attr attr;
 	u64 id;
-	unsigned nr;		/* what it counts: number of a tracepoint, or COUNT_x of perf.c */
-	int cpu;		/* on which it counts; -1: on every CPU */
-	bool of_cpu;		/* it counts what all threads do there */
-	bool enabled;		/* atomic */
+
+	unsigned nr; /* what it counts: number of a tracepoint, or COUNT_x of perf.c */
+	GUARDED(constant);
+	int cpu; /* on which it counts; -1: on every CPU */
+
+	bool of_cpu; /* it counts what all threads do there */
+	GUARDED(atomic);
+	bool enabled;
+	GUARDED(ring_lock, trace_lock, "writers of events, which load it once");
 	struct perf_ring *ring; /* NULL: no samples */
-	u64 count, lost;	/* of records */
-	u64 since, enabled_ns;	/* when it was switched on or off, and how long it was on before */
-	u64 base;		/* of a clock: the time for which it was on at its reset */
+
+	u64 count, lost;       /* of records */
+	u64 since, enabled_ns; /* when it was switched on or off, and how long it was on before */
+	u64 base;	       /* of a clock: the time for which it was on at its reset */
 };
 
 /*

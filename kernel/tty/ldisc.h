@@ -49,23 +49,32 @@ struct told_size {
 
 struct tty {
 	struct mutex lock;
+	GUARDED(lock, "one word");
 	struct termios termios;
+
 	struct winsize winsize;
 	struct told_size told; /* by ttyd alone */
-	int pgrp, sid;	       /* foreground group, session; 0: none */
+	GUARDED(lock, "one word");
+	int pgrp, sid; /* foreground group, session; 0: none */
+
 	char input[INPUT_SIZE];
 	u64 stop[INPUT_SIZE / 64];
-	u32 head, tail, ready;	 /* counters; tail <= ready <= head */
+	GUARDED(lock, "poll, which looks again");
+	u32 head, tail, ready; /* counters; tail <= ready <= head */
+	GUARDED(lock);
 	u32 column, line_column; /* of the cursor; where the edited line began */
-	bool literal;		 /* ^V was typed */
-	bool pushed;		 /* the first line is what was typed before canonical mode */
-	bool stopped;		 /* ^S was typed */
+
+	bool literal; /* ^V was typed */
+	bool pushed;  /* the first line is what was typed before canonical mode */
+	bool stopped; /* ^S was typed */
 	struct waitq readers, writers;
 
 	struct spinlock raw_lock;
 	char raw[RAW_SIZE];
-	u32 raw_head, raw_tail; /* guarded by: raw_lock, interrupts off */
-	struct waitq raw_wait;	/* ttyd */
+	GUARDED(raw_lock, "ttyd, which looks again");
+	u32 raw_head, raw_tail;
+
+	struct waitq raw_wait; /* ttyd */
 };
 
 /* Without tty->lock it may be out of date. */

@@ -12,11 +12,12 @@ struct task;
 /* Waiting tasks of some CPUs behind one cache, the first to come first; see sharedq.c. */
 struct shard {
 	struct host_lock lock;
-	/* guarded by: lock; nr and since also read racily by CPUs that look for work */
+	GUARDED(lock);
 	struct list tasks;
+	GUARDED(lock, "CPUs that look for work");
 	u32 nr;
 	u64 since; /* when the first was linked */
-	/* atomic */
+	GUARDED(atomic);
 	u32 users;     /* CPUs that hold the lock or wait for it */
 	bool stealing; /* a CPU of another cache is taking a task */
 } __aligned(64);

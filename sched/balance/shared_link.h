@@ -14,8 +14,10 @@ enum shared_state {
 	SHARED_CLAIMED, /* a CPU is about to come for it */
 };
 
-/* guarded by: lock of rq[cpu] and of its shard, both; from LINKED to CLAIMED the shard's alone */
+/* rq is that of the task's CPU. From LINKED to CLAIMED the shard's lock alone guards them. */
 struct shared_link {
+	GUARDED(shard->lock,
+		"the holder of the runqueue's lock: whether it is linked or claimed at all");
 	struct list link; /* in the shard */
 	u64 since;	  /* linked */
 	u32 claimant;	  /* its CPU */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A runqueue and the machine. Fields are grouped by what guards them; docs/locking.md says how to
- * read them without that lock.
+ * A runqueue and the machine. Fields are grouped by what guards them.
  */
 #pragma once
 
@@ -39,7 +38,7 @@ struct rq {
 	struct task *idle;
 	struct freq_cpu *freq; /* NULL: its speed is always 1; constant */
 
-	/* guarded by: lock; curr, nr_running, clock also read racily by placement and balancing */
+	GUARDED(lock, "placement and balancing of any CPU: right a moment ago is right enough");
 	u64 clock;		/* host_clock() of this lock section */
 	bool throttles;		/* a queue was throttled ever */
 	bool own_time;		/* so, or its speed changes: pelt_now() may differ from clock */
@@ -56,17 +55,24 @@ struct rq {
 	u8 need_resched;	/* enum resched: a switch was asked for, or is being chosen */
 	u8 keep_clock;		/* enum keep_clock, ored */
 	u32 nr_uninterruptible; /* asleep in a state that counts in the load average */
+
 	struct fair_queue fair; /* the root's */
-	struct prng prng;	/* for policies that draw lots */
+	GUARDED(lock);
+	struct prng prng; /* for policies that draw lots */
+	GUARDED(lock, "whoever serves its timers: whether there are any");
 	struct bandwidth_rq bandwidth;
+	GUARDED(lock);
 	struct list queues;	/* all others of this CPU, children before parents */
 	struct list fair_tasks; /* queued ones, most recently run first: balancing takes the tail */
 	struct list delayed;	/* tasks that sleep but are still in a fair queue: TASK_DELAYED */
-	u64 hrtick_at;		/* when the turn of the running task ends by a timer; 0: never */
-	u8 class_rule;		/* enum class_rule: by which rule a class decided; for records */
-	bool notice;		/* written by any CPU: there is news for a class: poke() */
-	bool timer_stale;	/* a deadline changed: this CPU is to arm its timer anew */
-	u64 timer_armed;	/* what host_timer() was told last; 0: nothing */
+	GUARDED(lock, "dumps: one word");
+	u64 hrtick_at; /* when the turn of the running task ends by a timer; 0: never */
+	u8 class_rule; /* enum class_rule: by which rule a class decided; for records */
+
+	bool notice; /* written by any CPU: there is news for a class: poke() */
+	GUARDED(lock, "dumps: one word");
+	bool timer_stale; /* a deadline changed: this CPU is to arm its timer anew */
+	u64 timer_armed;  /* what host_timer() was told last; 0: nothing */
 
 	/* written by this CPU only */
 	bool yield;	/* the running task called sched_yield(): taken at the next switch */
@@ -78,21 +84,28 @@ struct rq {
 	const struct group *core; /* the threads of this core; itself at least */
 	u32 llc_id, llc_size;	  /* first CPU and number of CPUs that share the last-level cache */
 	u64 next_balance;	  /* jiffy; this CPU only */
-	u64 idle_stamp;		  /* since when it idles, for avg_idle; 0: it does not */
-	u64 avg_idle;		  /* ns an idle period lasts */
-	struct pelt urgent;	  /* util: the time that classes before fair take */
-	u64 capacity;		  /* what they leave; also read racily by balancing */
-	u64 capacity_orig;	  /* at full speed, of the fastest CPU's; constant */
-	u64 misfit_load;	  /* of the task that runs, if it needs more; 0; also read racily */
-	u64 max_idle_balance_cost;
+	GUARDED(lock, "placement and balancing of any CPU: right a moment ago is right enough");
+	u64 idle_stamp;	    /* since when it idles, for avg_idle; 0: it does not */
+	u64 avg_idle;	    /* ns an idle period lasts */
+	struct pelt urgent; /* util: the time that classes before fair take */
+	u64 capacity;	    /* what they leave */
+
+	u64 capacity_orig; /* at full speed, of the fastest CPU's; constant */
+	GUARDED(lock, "balancing: hints");
+	u64 misfit_load; /* of the task that runs, if it needs more; 0 */
+
+	u64 max_idle_balance_cost; /* this CPU only */
+	GUARDED(lock, "balancing: hints");
 	struct list handover; /* TASK_MIGRATING tasks on their way: see deliver() */
 	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */
-	bool tick_stopped; /* in s->nohz_idle, unless it is isolated */
+
+	bool tick_stopped; /* in s->nohz_idle, unless it is isolated; this CPU only */
 	bool nohz_kicked;  /* asked to balance for the idle CPUs */
+
 	struct waste_rq waste;
 
 	struct sharedq_rq shared;
-	struct class_state class_state; /* guarded by: lock */
+	struct class_state class_state;
 
 	/* statistics; guarded by: lock, the sched_ and ttwu_ ones written by this CPU only */
 #define STAT(name, ...) u64 name;

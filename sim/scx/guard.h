@@ -18,7 +18,7 @@ struct guard {
 };
 
 /* @what calls the program's operation @op; it returns at the end of that, or where it crashed. */
-#define GUARDED(c, op, what)                                                                       \
+#define WITHIN_GUARD(c, op, what)                                                                  \
 	do {                                                                                       \
 		struct guard guard_;                                                               \
 		guard_enter(&guard_, c, op);                                                       \

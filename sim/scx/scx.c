@@ -51,7 +51,7 @@ u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 
 	volatile u64 result = 0;
 
 	host.top = &frame;
-	GUARDED(call, op, result = ((u64(*)(u64, u64, u64))fn)(a, b, c));
+	WITHIN_GUARD(call, op, result = ((u64(*)(u64, u64, u64))fn)(a, b, c));
 	host.top = &frame;
 	scx_end_call(&frame);
 	host.top = frame.outer;

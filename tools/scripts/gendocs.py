@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import apidocs
 import decisiondocs
+import guards
 import replanteddocs
 import seedsdocs
 import usage
@@ -124,7 +125,7 @@ def parameters() -> str:
 PAGES = {"docs/tunables.md": tunables, "docs/features.md": features, "docs/invariants.md": invariants,
          "docs/events.md": events, "docs/parameters.md": parameters,
          "docs/api.md": apidocs.page, "docs/seeds.md": seedsdocs.page,
-         "docs/replanted.md": replanteddocs.page,
+         "docs/fields.md": guards.page, "docs/replanted.md": replanteddocs.page,
          "docs/decisions.md": decisiondocs.page, "docs/decisions.schema.json": decisiondocs.schema}
 
 

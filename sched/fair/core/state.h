@@ -53,6 +53,7 @@ struct group_state {
  * guarded by: rq lock
  */
 struct fair_queue {
+	GUARDED(rq->lock, "placement and balancing of any CPU: right a moment ago is right enough");
 	struct rq *rq;
 	struct entity *owner;	  /* stands for this queue in the one above; the root's: NULL */
 	struct task_group *group; /* whose; the root's: NULL */
@@ -82,8 +83,10 @@ struct fair_queue {
 	u64 pelt_stopped;	    /* throttled: its pelt_now() since then */
 	u64 pelt_skipped;	    /* by how much it is behind that of the queue above */
 	struct list throttled_link; /* in rq->bandwidth.throttled */
-	u64 debt;		    /* ns that it must be paid to run; guarded by: pool's lock */
-	struct list debtor_link;    /* in the pool's list while debt is not 0; likewise */
+	GUARDED(bandwidth->lock);
+	u64 debt;		 /* ns that it must be paid to run */
+	struct list debtor_link; /* in the pool's list while debt is not 0 */
+
 	struct queue_state policy_state; /* of each policy: fair/core/policy.h */
 };
 
@@ -103,7 +106,7 @@ struct task_group {
 	u32 id;			  /* number, from 1 on; 0 is the root */
 	char name[TASK_COMM_LEN]; /* cut off as those of tasks are */
 	bool idle;
-	u32 number; /* the host's */
+	u32 number;			/* the host's */
 	u16 clamp_request[2], clamp[2]; /* asked for, and in force: see freq/clamp_group.c */
 
 	struct bandwidth bandwidth;
