@@ -116,6 +116,9 @@ SAN_FLAGS := $(SAN_$(SAN))
 SAN_undefined_C := kernel/base/ubsan.c
 SAN_address_C := kernel/mm/kasan.c kernel/mm/kasan_test.c kernel/mm/poison.c
 SAN_thread_C := kernel/base/tsan.c kernel/base/tsan_test.c
+# With both it notes which locks were held when a field was accessed.
+IS_GUARDS := $(and $(IS_DEBUG),$(filter thread,$(SAN)))
+GUARDS_C := kernel/base/guards.c kernel/base/guards_test.c
 DEBUG_C := kernel/base/canary.c kernel/base/inject.c kernel/mm/poison.c
 # COVER=1: the kernel says which of its places a fuzzer's scripts reach (make fuzz). It needs debug builds, where
 # make-it-fail marks the threads that count.
@@ -125,17 +128,17 @@ COVER_C := kernel/base/cover.c
 # Left out of it: files whose loops look at every word of an object, or at every lock, and would be most of the time.
 UNCOVERED_C := $(COVER_C) $(DEBUG_C) kernel/task/lock.c kernel/task/lockdep.c
 OTHER_C := $(filter-out $(SAN_$(SAN)_C) $(if $(IS_DEBUG),$(DEBUG_C)) $(if $(IS_COVER),$(COVER_C)),\
-	$(foreach san,$(SANS),$(SAN_$(san)_C)) $(DEBUG_C) $(COVER_C))
+	$(foreach san,$(SANS),$(SAN_$(san)_C)) $(DEBUG_C) $(COVER_C)) $(if $(IS_GUARDS),,$(GUARDS_C))
 # So are files whose constants are in the part of the image for screens, which has no shadow.
 UNCHECKED_address := $(addprefix kernel/mm/,kasan.c poison.c slab.c page.c) \
 	$(addprefix kernel/tty/,vt.c font.c screen.c) arch/x86/screen.c arch/x86/keyboard.c
-UNCHECKED_thread := $(addprefix kernel/base/,tsan.c console.c panic.c symbol.c) kernel/task/lock.c \
+UNCHECKED_thread := $(addprefix kernel/base/,tsan.c guards.c console.c panic.c symbol.c) kernel/task/lock.c \
 	kernel/task/lockdep.c arch/x86/cpu.c arch/x86/smp.c
 KFLAGS := $(CSTD) $(WARN) -ffreestanding -fno-pie -fno-pic -mcmodel=kernel -mno-red-zone -mgeneral-regs-only \
 	-fno-omit-frame-pointer -fno-optimize-sibling-calls -fno-delete-null-pointer-checks $(CANARY) \
 	-fcf-protection=none -fno-asynchronous-unwind-tables $(AUTO_INIT) $(SAN_FLAGS) \
 	-DCOMMIT='"$(KERNEL_COMMIT)"' -DDEBUG=$(if $(DEBUG),$(DEBUG),0) \
-	-DSAN_ADDRESS=$(if $(filter address,$(SAN)),1,0)
+	-DSAN_ADDRESS=$(if $(filter address,$(SAN)),1,0) $(if $(IS_GUARDS),-DCHECK_GUARDS=1)
 DEPS = -MMD -MP
 
 # --- kernel -------------------------------------------------------------------------

@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include "kernel/base/guards.h"
 #include "kernel/kernel.h"
 
 static inline void ref_get(u32 *refs)
@@ -17,5 +18,9 @@ static inline void ref_get(u32 *refs)
 static inline bool ref_put(u32 *refs)
 {
 	debug_assert(*refs);
-	return !__atomic_sub_fetch(refs, 1, __ATOMIC_ACQ_REL);
+	bool last = !__atomic_sub_fetch(refs, 1, __ATOMIC_ACQ_REL);
+
+	if (last)
+		owned(refs);
+	return last;
 }

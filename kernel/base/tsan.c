@@ -18,6 +18,7 @@
 #include "kernel/base/tsan.h"
 
 #include "kernel/arch.h"
+#include "kernel/base/guards.h"
 #include "kernel/kernel.h"
 #include "kernel/percpu.h"
 #include "kernel/task/thread.h"
@@ -29,8 +30,8 @@
 
 enum how {
 	PLAIN_READ = 0,
-	WRITE = 1,
-	MARKED = 2,
+	WRITE = GUARDS_WRITE,
+	MARKED = GUARDS_MARKED,
 };
 
 struct place {
@@ -203,6 +204,8 @@ static __inlined void access(const volatile void *p, u64 n, enum how how, u64 ip
 {
 	if (!READ_ONCE(started) || (u64)p < DIRECT_MAP)
 		return;
+	if (CHECK_GUARDS)
+		guards_access((u64)p, n, how, ip, bp);
 	u32 *left = &watches[arch_cpu_id()].left;
 
 	if (!(how & MARKED) && *left)

@@ -14,6 +14,7 @@
  * truncation has set the size under it, it unmaps what is behind the end, one mm->lock after the
  * other.
  */
+#include "kernel/base/guards.h"
 #include "kernel/contract.h"
 #include "kernel/fs/vfs.h"
 
@@ -33,6 +34,7 @@ static u64 nr_pages_total;
 
 struct content { /* of a regular file */
 	struct spinlock lock;
+	GUARDED(lock);
 	u64 root;	 /* page at height 0, else a node: 512 physical addresses. 0: empty */
 	unsigned height; /* 0: at most one page */
 };
@@ -393,6 +395,7 @@ static void tmpfs_release(struct inode *i)
 		count_page(i, -1);
 	if (!S_ISREG(i->mode) || !c)
 		return;
+	owned(c);
 	/* A file that got no name is given back under tree_lock; it is empty. */
 	if (c->root)
 		free_from(i, 0);

@@ -8,6 +8,7 @@
  * write, too. Pages that nobody has freed yet have no pattern.
  */
 #include "kernel/arch.h"
+#include "kernel/base/guards.h"
 #include "kernel/contract.h"
 #include "kernel/mm/frame.h"
 #include "kernel/mm/slab.h"
@@ -67,7 +68,7 @@ void object_print(u64 va)
 
 	kprintf("The address is %lu bytes behind the start of an object of %s of size %u\n",
 		va - object, c->name, c->object);
-	print_place("Allocated", places->allocated);
+	print_place("Allocated", places->allocated | (CHECK_GUARDS ? IMAGE_HALF : 0));
 	print_place("Freed", places->freed);
 }
 
@@ -88,6 +89,7 @@ void object_allocated(const struct kmem_cache *c, void *object, u64 ip)
 	if (changed)
 		object_panic("slab write after free", c, changed);
 	*places_of(c, object) = (struct places){ .allocated = ip };
+	owned(object);
 }
 
 void object_created(const struct kmem_cache *c, void *object)

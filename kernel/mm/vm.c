@@ -14,6 +14,7 @@
  * Locking: mm->lock guards an mm's contents. mm_fork() takes the source's; the new one is nobody
  * else's yet. mms_lock, inside it, guards the list.
  */
+#include "kernel/base/guards.h"
 #include "kernel/contract.h"
 #include "kernel/exec/exec.h"
 #include "kernel/fs/vfs.h"
@@ -35,7 +36,7 @@
  * Page tables of dead processes, empty but not freed: the next process most likely has its memory
  * at the same places, and finds the tables made (a fork saves allocating and zeroing about eight).
  */
-#define SPARES		4
+#define SPARES		 4
 #define SPARE_MAX_TABLES 32 /* of one: what a large or sparse program had is freed */
 
 struct spare_tables {
@@ -222,6 +223,7 @@ static void destroy(struct mm *mm)
 	spin_lock(&mms_lock);
 	list_del(&mm->link);
 	spin_unlock(&mms_lock);
+	owned(mm); /* once more: a neighbour in the list may have touched the link */
 	for (struct vma *v = vma_first(mm); v; v = vma_next(v))
 		arch_pt_walk(mm->pt_root, v->start, v->end, drop_page, NULL);
 	vma_free_all(mm);

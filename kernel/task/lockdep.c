@@ -20,6 +20,7 @@
  */
 #include "kernel/task/lockdep.h"
 
+#include "kernel/base/guards.h"
 #include "kernel/kernel.h"
 #include "kernel/task/thread.h"
 #include "lib/fmt.h"
@@ -309,5 +310,31 @@ void lockdep_release_mutex(const struct mutex *m)
 	if (mutexes)
 		pop(mutexes, m);
 }
+
+/* --- for guards.c ----------------------------------------------------------------------- */
+
+#if CHECK_GUARDS
+/*
+ * A class that was taken with interrupts on may be held by the code that an interrupt met: a lock
+ * of that kind is not the interrupt's.
+ */
+unsigned lockdep_held(struct lockdep_lock *held, unsigned max)
+{
+	bool in_irq = this_cpu()->irq_depth;
+	const struct held_stack *stacks[] = { in_irq ? NULL : held_mutexes(),
+					      &held_by_cpu[arch_cpu_id()] };
+	unsigned nr = 0;
+
+	debug_assert(!arch_irq_enabled());
+	for (unsigned s = 0; s < ARRAY_SIZE(stacks); s++)
+		for (unsigned i = 0; stacks[s] && i < stacks[s]->nr && nr < max; i++) {
+			const struct held_lock *l = &stacks[s]->lock[i];
+
+			if (!in_irq || !l->class->with_irqs_on)
+				held[nr++] = (struct lockdep_lock){ l->lock, l->class->name };
+		}
+	return nr;
+}
+#endif
 
 #endif

@@ -10,6 +10,7 @@
  * interval and event without it: a setter cancels the timer first, and that waits for the callback.
  * posix_timer->lock guards the two counts; a process's sig_lock nests in it.
  */
+#include "kernel/base/guards.h"
 #include "kernel/contract.h"
 #include "kernel/time/itimer.h"
 
@@ -21,14 +22,22 @@
 
 struct posix_timer {
 	struct interval_timer it;
+	GUARDED(itimers->lock);
 	struct list link;
+	GUARDED(constant);
 	int id;
+
 	struct spinlock lock;
+	GUARDED(lock);
 	u32 overrun;	  /* of the signal sent last */
 	u32 overrun_then; /* of the signal before it, which somebody has taken */
-	bool realtime;	  /* absolute times are CLOCK_REALTIME's */
+	GUARDED(itimers->lock);
+	bool realtime; /* absolute times are CLOCK_REALTIME's */
+
 	struct timer_event event;
+	GUARDED(constant);
 	struct proc *proc;
+
 	struct account *user;	/* charged for the signal that may be pending */
 	struct sigqueue *place; /* of that signal */
 };
@@ -36,9 +45,11 @@ struct posix_timer {
 struct itimers {
 	struct mutex lock;
 	struct interval_timer real;
+	GUARDED(lock);
 	struct list posix;
 	int next_id;
 	unsigned nr_posix;
+	GUARDED(constant);
 	struct proc *proc;
 };
 
@@ -334,6 +345,7 @@ void itimers_free(struct proc *p)
 		return;
 	ktimer_cancel(&its->real.ktimer);
 	posix_timers_free(p);
+	owned(its);
 	debug_assert(list_empty(&its->posix) && !its->nr_posix && !its->lock.locked);
 	p->itimers = NULL;
 	kfree(its);

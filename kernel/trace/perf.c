@@ -17,6 +17,7 @@
  */
 #include "kernel/trace/perf.h"
 
+#include "kernel/base/guards.h"
 #include "kernel/contract.h"
 #include "kernel/fs/vfs.h"
 #include "kernel/kernel.h"
@@ -460,6 +461,7 @@ static void free_event(struct perf_event *e)
 {
 	struct perf_link *l, *next;
 
+	owned(e);
 	list_for_each_safe(l, next, &e->links, of_event)
 		free_link(l);
 	perf_ring_put(e->ring);
