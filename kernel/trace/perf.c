@@ -88,8 +88,7 @@ static void free_link(struct perf_link *l)
 
 void perf_inherit(const struct thread *parent, struct thread *child)
 {
-	debug_assert(parent == current);
-	debug_assert(may_sleep() && parent->flags & THREAD_PERF);
+	debug_assert(parent == current && may_sleep());
 	mutex_lock(&trace_lock);
 	for (struct perf_link *l = parent->perf; l; l = l->next)
 		if (l->event->attr.flags & PERF_INHERIT)
@@ -101,7 +100,7 @@ void perf_leave(struct thread *t)
 {
 	struct perf_link *l;
 
-	debug_assert(may_sleep() && t == current && t->flags & THREAD_PERF);
+	debug_assert(t == current && may_sleep());
 	mutex_lock(&trace_lock);
 	while ((l = t->perf)) {
 		unlink_event(l);
