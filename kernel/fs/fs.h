@@ -82,9 +82,8 @@ struct file {
 	const struct file_ops *ops;
 	struct inode *inode;
 	struct path path; /* dentry NULL for pipes and sockets */
-	GUARDED(lock, "the holder of the only reference");
-	u64 pos; /* or nothing, by the holder of the only reference */
 
+	u64 pos; /* under the lock, or by the holder of the only reference */
 	struct mutex lock;
 	u32 flags; /* O_* */
 	u32 mode;  /* FILE_*; all but LOCKED constant once open */

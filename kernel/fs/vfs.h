@@ -155,7 +155,7 @@ struct dentry {
 
 	u8 name_len; /* NAME_MAX fits */
 	u32 hash;    /* of the name: by_name is in its order */
-	GUARDED(tree_lock);
+	GUARDED(tree_lock, "of a control group's: holders of cgroup_mutex");
 	char *name;
 
 	char short_name[24];

@@ -265,7 +265,9 @@ long clone_thread(const struct clone_args *args)
 	int tid = t->tid;
 	if (vfork) {
 		waitq_init(&done, "vfork");
+		unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
 		t->vfork_done = &done;
+		spin_unlock_irqrestore(&t->proc->sig_lock, flags);
 		thread_get(t);
 	}
 	/* As Linux: a bad address is the caller's problem, the child exists. */

@@ -76,13 +76,14 @@ struct thread {
 	u32 refs; /* +1 while alive, +1 per holder of a pointer: thread_get/put */
 
 	GUARDED(proc->sig_lock, "itself");
-	sigset_t blocked, saved_mask;
+	sigset_t blocked;
 	sigset_t awaited; /* rt_sigtimedwait: these wake the thread although blocked */
+	struct sigpending pending;
+	GUARDED(self);
+	sigset_t saved_mask;
+	u64 altstack, altstack_size;
 
 	bool restore_saved_mask; /* rt_sigsuspend, pselect6 */
-	GUARDED(proc->sig_lock, "itself");
-	struct sigpending pending;
-	u64 altstack, altstack_size;
 
 	struct restart_block restart;
 	u32 *set_child_tid;   /* gets the thread's number when the thread first runs */
