@@ -84,12 +84,13 @@ def test_debians_cyclicdeadline_misses_nothing_beside_hogs(guest, cpus):
     EDF on m CPUs meets every deadline of tasks with m - (m - 1) * u together, u being the largest share of one
     (Goossens, Funk and Baruah 2003): each has what it asked for before the period ends, so none begins later than that
     leaves. The program writes a line for each job to descriptor 0: to a terminal, whose lock they would share. A thread
-    that sleeps there begins a new period when it wakes up, and all its later ones with it.
+    that sleeps there begins a new period when it wakes up, and all its later ones with it. The hogs come when the
+    program, which measures its loops first and as a fair task, has done that.
     """
     put, files = debian("cyclicdeadline")
     hogs = f"{SPIN} & " * 2 * cpus
     text = guest(f"""{put} echo HRTICK_DL > /sys/kernel/debug/sched/features
-        {hogs} /root/cyclicdeadline -q -D 1 -t 4 </dev/null; kill $(jobs -p); true""",
+        (usleep 200000; {hogs} usleep 2000000; kill $(jobs -p)) & /root/cyclicdeadline -q -D 1 -t 4 </dev/null; true""",
                  cpus=cpus, icount=True, files=files)
     asked = [(int(runtime), int(period)) for runtime, period in re.findall(r"^interval: (\d+):(\d+)", text, re.M)]
     rows = re.findall(r"^T: *\d+ .*I:(\d+) C: *(\d+) .*Max: *(\d+)", text, re.M)
