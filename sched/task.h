@@ -140,7 +140,7 @@ struct task {
 	GUARDED(self, rq->lock, "wakers, which decide under the lock");
 	u32 state;
 
-	/* Of the runqueue it is on, or was last on. Written while the task is not queued there. */
+	/* CPU of the runqueue that has, or last had, the task. Written while it is not queued. */
 	GUARDED(rq->lock, "task_rq_lock(), which locks and looks again; placement, traces: hints");
 	u32 cpu;
 	GUARDED(rq->lock, "readers of attributes, traces: one word");

@@ -209,7 +209,7 @@ SYSCALL5(waitid, int, which, int, id, struct siginfo *, user_info, unsigned, opt
 	return user_info && arch_copy_to_user(user_info, &info, sizeof(info)) ? -EFAULT : 0;
 }
 
-/* Of the running process: of children that were waited for, perhaps just now by another thread. */
+/* Returns the times of the running process's reaped children; another thread may reap one now. */
 static struct usage usage_of_children(void)
 {
 	spin_lock(&proc_tree_lock);

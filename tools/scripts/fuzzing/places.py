@@ -36,6 +36,7 @@ def kept(file: pathlib.Path, kernel: str) -> bytes:
 
 
 def kept_of(file: pathlib.Path, sign: bytes) -> bytes:
+    """The places in @file; none if the file does not begin with @sign."""
     text = file.read_bytes() if file.is_file() else b""
     return text[len(sign):] if text.startswith(sign) else b""
 
