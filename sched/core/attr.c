@@ -226,7 +226,7 @@ static void change_group(struct rq *rq, struct task *t, struct task_group *tg)
 	change_end(rq, t, c, QUEUE_MOVE);
 	observe_change(rq, t);
 	/* A task that waits preempts nobody by that, but it may have been hidden until now. */
-	if (c.running || is_idle_task(rq->curr))
+	if (c.running || t->class->rank < rq->curr->class->rank)
 		resched(rq);
 }
 
