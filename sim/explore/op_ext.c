@@ -315,7 +315,6 @@ static void load(struct world *w, u32 arg)
 	else
 		chosen = draw_scheduler(arg);
 	EXPECT(!sched_ext_load(w->sim->s, gambler.memory, nr_dsqs, chosen));
-	judge_loaded(w->sim->s);
 	settle_all(w);
 }
 

@@ -309,15 +309,11 @@ const struct seen_queue *local_of(u32 cpu)
 
 /* --- coming, going, and between operations ---------------------------------------------------- */
 
-void judge_loaded(struct sched *s)
+void open_docket(struct ext *x)
 {
-	const struct ext_rq *er = ext_of(cpu_rq(s, 0));
-
-	if (er->x->ops != &docket.ops)
-		return;
-	JUDGE_URGENT(1 + er->x->nr_dsqs + s->nr_cpus <= QUEUES_MAX, "ext: too many queues");
-	docket.s = s;
-	docket.x = er->x;
+	docket.s = x->s;
+	docket.x = x;
+	JUDGE_URGENT(nr_queues() <= QUEUES_MAX, "ext: too many queues");
 	docket.leaving = docket.walked = docket.moving = NULL;
 	docket.released = 0;
 	docket.nr_books = docket.depth = docket.seq = 0;

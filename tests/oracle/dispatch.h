@@ -71,6 +71,8 @@ bool global_has(u32 cpu);
 const struct seen_queue *local_of(u32 cpu);
 /* Looks at everything, and judges what is new. */
 void look(void);
+/* Begins to judge @x, which has no task yet. */
+void open_docket(struct ext *x);
 
 static inline const struct ext_seen *part_of(struct task *t)
 {

@@ -213,11 +213,22 @@ static void on_cpu_release(struct ext_call *c, s32 cpu)
 	docket.released = 0;
 }
 
+/* CPUs may ask the scheduler before sched_ext_load() returns, so the oracle begins here. */
+static s32 on_init(struct ext_call *c)
+{
+	s32 err = docket.own->init ? docket.own->init(c) : 0;
+
+	if (!err && !c->x->ended)
+		open_docket(c->x);
+	return err;
+}
+
 const struct ext_ops *stand_before(const struct ext_ops *ops, bool tells)
 {
 	docket.own = ops;
 	docket.tells = tells;
 	docket.ops = *ops;
+	docket.ops.init = on_init;
 	docket.ops.dequeue = on_dequeue;
 	docket.ops.runnable = on_runnable;
 	docket.ops.running = on_running;
