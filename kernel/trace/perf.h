@@ -113,10 +113,10 @@ static inline void perf_leave_cpu(const struct thread *t)
 void perf_exec(void);
 /*
  * The new thread @child gets those events of @parent, the running thread, that are inherited. An
- * event for which there is no memory does not count @child. May sleep; @parent has THREAD_PERF.
+ * event for which there is no memory does not count @child. May sleep.
  */
 void perf_inherit(const struct thread *parent, struct thread *child);
-/* The running thread @t ends: takes its events off it. May sleep; @t has THREAD_PERF. */
+/* The running thread @t ends: takes its events off it. May sleep. */
 void perf_leave(struct thread *t);
 /* Calls @fn for each event that is on and counts what the running thread does here and now. */
 void perf_for_each_here(void (*fn)(struct perf_event *e, void *arg), void *arg);

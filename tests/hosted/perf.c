@@ -2,7 +2,8 @@
 /*
  * Two events of perf_event_open(2) on CPU 0, and their rings (kernel/trace/perf*.c). The first
  * tells of names, which thread 0 changes. The model knows which ring each event has, and whether
- * there is something to read in it.
+ * there is something to read in it. A third event is on the thread that opens it, and on those that
+ * this thread forks: it may be closed while that is done.
  */
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
@@ -15,18 +16,39 @@
 #include "libc.h"
 #include "object.h"
 
-enum { EVENTS = 2, SET_OUTPUT = 0x2405, PAGES = 2, CONTROL_HEAD = 1024 / 8, CONTROL_TAIL };
+enum {
+	EVENTS = 2,
+	OF_THREAD = EVENTS,
+	SET_OUTPUT = 0x2405,
+	PAGES = 2,
+	CONTROL_HEAD = 1024 / 8,
+	CONTROL_TAIL
+};
 
 /* With two threads the first event has a ring from the beginning. */
 #define TWO_BEGIN_WITH_A_RING 2
 
 /* The number of a call says which event; an output is the other's ring, or none. */
-enum op { OP_MAP, OP_PAGE, OP_OUTPUT, OP_NO_OUTPUT, OP_POLL, OP_RENAME, OP_DRAIN, OP_CLOSE };
-static const char *const op_names[] = { "map",	  "page",  "output", "no_output", "poll",
-					"rename", "drain", "close",  NULL };
+enum op {
+	OP_MAP,
+	OP_PAGE,
+	OP_OUTPUT,
+	OP_NO_OUTPUT,
+	OP_POLL,
+	OP_RENAME,
+	OP_DRAIN,
+	OP_CLOSE,
+	OP_WATCH,
+	OP_FORK,
+	OP_UNWATCH,
+};
+static const char *const op_names[] = { "map",	 "page",   "output",  "no_output",
+					"poll",	 "rename", "drain",   "close",
+					"watch", "fork",   "unwatch", NULL };
 
 struct events {
-	struct proc proc; /* the events are its descriptors 0 and 1 */
+	struct proc proc; /* the events are its descriptors 0 to 2 */
+	struct thread child;
 };
 
 static struct events *o;
@@ -65,12 +87,16 @@ static void destroy(void *object)
 	free(object);
 }
 
-static bool open_event(struct perf_attr *attr)
+/* Opens an event on CPU 0, or on the calling thread if @cpu is -1. 0, or -errno. */
+static int open_event(const struct perf_attr *attr, int cpu)
 {
-	int err;
-	struct file *f = perf_event_open(attr, -1, 0, &err);
+	int err = 0, fd;
+	struct file *f = perf_event_open(attr, cpu < 0 ? 0 : -1, cpu, &err);
 
-	return f && fd_install(f, 0, false) >= 0;
+	if (!f)
+		return err;
+	fd = fd_install(f, cpu < 0 ? OF_THREAD : 0, false);
+	return min(fd, 0);
 }
 
 static void *create(unsigned nr_threads)
@@ -79,13 +105,13 @@ static void *create(unsigned nr_threads)
 
 	alone = nr_threads == 1;
 	o = calloc(1, sizeof(*o));
-	if (!proc_begin(&o->proc, 1, EVENTS)) {
+	if (!proc_begin(&o->proc, 1, EVENTS + 1)) {
 		free(o);
 		return NULL;
 	}
 	for (unsigned i = 0; i < EVENTS; i++) {
 		attr.flags = PERF_WATERMARK | (i ? 0 : PERF_COMM);
-		if (!open_event(&attr)) {
+		if (open_event(&attr, 0)) {
 			destroy(o);
 			return NULL;
 		}
@@ -102,10 +128,10 @@ static void *create(unsigned nr_threads)
 
 static struct call draw(struct prng *random, bool one)
 {
-	static const u8 often[] = {
-		OP_MAP,	 OP_MAP,    OP_PAGE,   OP_OUTPUT, OP_NO_OUTPUT, OP_POLL,
-		OP_POLL, OP_RENAME, OP_RENAME, OP_DRAIN,  OP_OUTPUT,	OP_CLOSE
-	};
+	static const u8 often[] = { OP_MAP,	  OP_MAP,   OP_PAGE,   OP_OUTPUT,
+				    OP_NO_OUTPUT, OP_POLL,  OP_POLL,   OP_RENAME,
+				    OP_RENAME,	  OP_DRAIN, OP_OUTPUT, OP_CLOSE,
+				    OP_WATCH,	  OP_FORK,  OP_FORK,   OP_UNWATCH };
 	struct call call = { .op = often[prng_below(random, ARRAY_SIZE(often))] };
 
 	call.n = prng_below(random, EVENTS);
@@ -133,6 +159,22 @@ static void rename_thread(void)
 
 	perf_rename(current, name);
 	arch_irq_restore(flags);
+}
+
+static long watch(void)
+{
+	static const struct perf_attr attr = { .type = PERF_SOFTWARE,
+					       .config = PERF_DUMMY,
+					       .flags = PERF_INHERIT };
+
+	return open_event(&attr, -1);
+}
+
+/* The part of a fork that is perf's. The child never runs. */
+static void fork_thread(void)
+{
+	if (READ_ONCE(current->flags) & THREAD_PERF)
+		perf_inherit(current, &o->child);
 }
 
 static long use(struct file *f, const struct call *call)
@@ -163,13 +205,25 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	(void)nr;
 	(void)id;
 	current->proc = &o->proc;
-	if (call->op == OP_RENAME) {
+	switch ((enum op)call->op) {
+	case OP_RENAME:
 		rename_thread();
 		answer.value = 0;
-		return answer;
-	}
-	f = fd_get((int)call->n);
-	if (f) {
+		break;
+	case OP_WATCH:
+		answer.value = watch();
+		break;
+	case OP_FORK:
+		fork_thread();
+		answer.value = 0;
+		break;
+	case OP_UNWATCH:
+		answer.value = fd_close(OF_THREAD);
+		break;
+	default:
+		f = fd_get((int)call->n);
+		if (!f)
+			break;
 		answer.value = use(f, call);
 		file_put(f);
 	}
@@ -182,6 +236,7 @@ struct model {
 	unsigned ring[EVENTS], nr_rings; /* 0: none */
 	bool closed[EVENTS];
 	bool filled[300 /* more than calls */];
+	bool watched;
 };
 
 static void model_create(void *model, unsigned nr_threads)
@@ -242,6 +297,14 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 		if (!nr && (!m->closed[0] || !alone))
 			m->filled[m->ring[0]] = m->ring[0] != 0;
 		a->value = 0;
+	} else if (call->op == OP_FORK) {
+		a->value = 0;
+	} else if (call->op == OP_WATCH) {
+		a->value = m->watched ? -EMFILE : 0;
+		m->watched = true;
+	} else if (call->op == OP_UNWATCH) {
+		a->value = m->watched ? 0 : -EBADF;
+		m->watched = false;
 	} else if (m->closed[call->n] && (alone || a->value == -EBADF)) {
 		a->value = -EBADF;
 	} else {
@@ -250,8 +313,12 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return ENDS;
 }
 
-/* Two threads map an event at once: what it writes is in the ring that another event shares. */
-static const char *const known[] = { "no_output:0 map:0 rename:0 poll:1 / map:0 output:1", NULL };
+/*
+ * Two threads map an event at once: what it writes is in the ring that another event shares. A
+ * thread forks while another one closes the event that is inherited.
+ */
+static const char *const known[] = { "no_output:0 map:0 rename:0 poll:1 / map:0 output:1",
+				     "watch:0 fork:0 / unwatch:0", NULL };
 
 DEFINE_OBJECT(perf,
 	      "*(struct perf_event *)o->proc.files->slots[0]->private; "
