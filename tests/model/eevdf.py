@@ -23,7 +23,9 @@ def best(q: Queue, lasts: bool) -> list[Choice]:
     protects = q.d["policy"] != "bore" or len(q.rows) <= bore.PARITY
     if q.curr and lasts and protects and q.eligible(q.curr):
         return [(q.curr, "request_lasts")]
-    return [(row, "earliest_deadline") for row in firsts([row for row in q.rows if q.eligible(row)], "deadline")]
+    first = firsts([row for row in q.rows if q.eligible(row)], "deadline")
+    waiting = [row for row in first if row is not q.curr]  # of two equal ones the one that waits
+    return [(row, "earliest_deadline") for row in waiting or first]
 
 
 def lasts(q: Queue) -> bool:

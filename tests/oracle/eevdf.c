@@ -84,13 +84,24 @@ static bool runs_to_parity(const struct view *v)
 }
 
 /*
+ * By how much @row is due later than @other, or if they are due at once, whether it comes after it:
+ * the running entity @curr does. 0: either may be first.
+ */
+static s64 comes_after(const struct row *row, const struct row *other, const struct row *curr)
+{
+	s64 later = ahead(of(row)->deadline, of(other)->deadline);
+
+	return later ? later : (row == curr) - (other == curr);
+}
+
+/*
  * Is @e a right choice if nobody is nominated? @protected: the running entity may go on until its
  * request is used up. *@alone: no other choice is right.
  */
 static bool is_right(const struct view *v, const struct entity *e, bool protected, bool *alone)
 {
 	const struct row *curr = v->curr ? row_of(v, v->curr) : NULL;
-	const struct row *best = NULL;
+	const struct row *best = NULL, *chosen = row_of(v, e);
 	unsigned nr_best = 0;
 
 	*alone = true;
@@ -104,14 +115,13 @@ static bool is_right(const struct view *v, const struct entity *e, bool protecte
 
 		if (!is_eligible(v, row))
 			continue;
-		later = best ? ahead(of(row)->deadline, of(best)->deadline) : -1;
+		later = best ? comes_after(row, best, curr) : -1;
 		nr_best = later < 0 ? 1 : nr_best + !later;
 		best = later < 0 ? row : best;
 	}
 	*alone = nr_best == 1;
-	/* Of equals the first to come is picked, which only the tree knows. */
-	return best && row_of(v, e) && is_eligible(v, row_of(v, e)) &&
-	       of(row_of(v, e))->deadline == of(best)->deadline;
+	/* Of equals that wait the first to come is picked, which only the tree knows. */
+	return best && chosen && is_eligible(v, chosen) && !comes_after(chosen, best, curr);
 }
 
 /* The nominated entity that goes first, or NULL. */

@@ -95,6 +95,9 @@ def _eevdf_pick(d: Row, q: Queue, verdict: str) -> str:
         return (f"you picked {name(picked)}: {expected} ran, is eligible and has not used up its request, so it "
                 "goes on")
     mine, earliest = (ahead(row["deadline"], left) for row in (picked, first))
+    if mine == earliest:
+        return (f"you picked {name(picked)}: {expected} is eligible and due at the same time, {_in_ms(earliest)} from "
+                "the leftmost; of two equal deadlines the one that waits is next")
     return (f"you picked {name(picked)}: it is eligible, but its deadline {_in_ms(mine)} is not the earliest; "
             f"expected {expected}, which is due at {_in_ms(earliest)}: {why}")
 
