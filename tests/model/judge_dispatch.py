@@ -43,6 +43,7 @@ class Wakeup:
     pid: int
     prio: int
     new: bool
+    waker: int = -1  # the CPU that wakes it; -1: not told
 
 
 Event = Switch | Wakeup
@@ -60,7 +61,7 @@ class Task:
     llc: int = 0
     cpu: int = -1        # where it runs, or ran last
     since: int = -1      # since when it waits; -1: it does not
-    direct: bool = False  # it was sent to a CPU that idled, and waits in no queue
+    direct: bool = False  # it waits for one CPU, and in the queue of no cache
     ran: int = 0         # ns
 
 
@@ -169,9 +170,18 @@ class Court:
         if t.vtime < floor:
             t.vtime, t.slack = floor, 0
             self._take(t, llc, w.time)
-        t.direct = self._running.get(w.cpu, (IDLE, 0))[0] == IDLE and not any(
-            other.direct and other.cpu == w.cpu for other in self.tasks.values())
+        t.direct = self._is_sent(w)
         t.since, t.cpu = w.time, w.cpu
+
+    def _is_sent(self, w: Wakeup) -> bool:
+        """Is the task of @w put on a CPU at once? That CPU idled; or the task there is about to sleep, as a writer to a
+        pipe says it is, and gives way to what it wakes, for another CPU idles: only then is a busy one chosen.
+        """
+        taken = {t.cpu for t in self.tasks.values() if t.direct}
+        if self._running.get(w.cpu, (IDLE, 0))[0] == IDLE:
+            return w.cpu not in taken
+        return w.waker == w.cpu and not w.new and any(
+            pid == IDLE and cpu not in taken for cpu, (pid, _) in self._running.items())
 
     def _begin(self, t: Task, s: Switch) -> None:
         llc = s.cpu // self._cpus_per_llc
@@ -296,6 +306,8 @@ class Court:
     def _idled_beside(self, s: Switch, t: Task) -> str:
         """A sentence if a CPU idled all the while that @t waited; "" if none did."""
         waited = s.time - t.since
+        if t.direct and s.prev:
+            return ""
         if t.since >= 0 and t.known and waited > 10 * self._near:
             for cpu, (pid, since) in self._running.items():
                 if not pid and since < t.since and (cpu != s.cpu or not s.prev):

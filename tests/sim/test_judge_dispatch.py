@@ -80,6 +80,18 @@ def test_a_turn_that_a_more_urgent_class_cuts_goes_on():
     assert said(*cut, switch(5, 1, 2))[0] == ["the turn of a-1 ended after 4 ms: a slice is 5 ms"]
 
 
+def test_a_waker_that_gives_way_is_followed_by_what_it_woke():
+    """At 21 ms b writes to a pipe that c reads, and CPU 1 idles: c is after b, though its vtime is more."""
+    begin = [new(0, 1), switch(0, 0, 1), new(0, 2), switch(8, 1, 2), switch(16, 2, 1, stays=False), new(17, 3, cpu=1),
+             switch(17, 0, 3, cpu=1), switch(18, 3, 0, stays=False, cpu=1), switch(20, 1, 2, stays=False)]
+
+    def follows(waker, cpu=0):
+        return said(*begin, Wakeup(21 * MS, 0, 3, 120, False, waker), switch(26, 2, 3), cpus_per_llc=2)[0]
+
+    assert not any(follows(waker=0)), follows(waker=0)
+    assert any("took over from b-2" in verdict or "idled all the while" in verdict for verdict in follows(waker=1))
+
+
 def test_shares_are_compared_with_weights():
     _, court = said(new(0, 1), new(0, 2, nice=5), switch(0, 0, 1), switch(100, 1, 2), switch(200, 2, 1))
     court.tasks[1].name, court.tasks[2].name = "hog-1", "hog-2"

@@ -67,7 +67,7 @@ def _events(path: pathlib.Path) -> tuple[list[judge_dispatch.Event], dict[int, s
         else:
             names.setdefault(row["pid"], row["comm"])
             events.append(judge_dispatch.Wakeup(event.time, row["target_cpu"], row["pid"], row["prio"],
-                                                kind == "sched_wakeup_new"))
+                                                kind == "sched_wakeup_new", event.cpu))
     return events, names
 
 
