@@ -123,6 +123,52 @@ def test_bad_requests_are_one_line_and_leave_no_page(made, tmp_path, capsys):
         assert message in err and err.count("\n") == 1 and not out.exists(), err
 
 
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory):
+    """Folders with traces of ten seeds, of cfs and of eevdf."""
+    directory = tmp_path_factory.mktemp("pairs")
+    for sched in ("cfs", "eevdf"):
+        (directory / sched).mkdir()
+        for seed in map(str, range(1, 11)):
+            simulated("--trace", directory / sched / f"{seed}.dat", "--sched", sched, "--seed", seed, "--vary", seed,
+                      "--time", "150ms", "hogs:n=3", "bursts:n=2")
+    return directory
+
+
+def test_folders_are_compared_in_pairs_as_by_compare(folders, capsys):
+    """The page has each difference, with its interval and verdict; the object has the rows of compare."""
+    pair, out = [str(folders / name) for name in ("cfs", "eevdf")], folders / "out.html"
+    assert __main__.main(["report", str(out), *pair, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert __main__.main(["compare", *pair, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert [row | {"policies": 0} for row in told["differences"]] == [row | {"policies": 0} for row in rows]
+    assert told["sched"] == "cfs,eevdf" and told["rows"] == []
+    text = out.read_text()
+    found = dict(re.findall(r"<tr><td>([^<]+)</td>.*<td>([^<]+)</td></tr>", text))
+    assert found["p99 of wakeups, ms"] == "lower" and len(found) == len(rows)
+    assert "[" in text and not Page(text).open and str(folders) not in text
+
+
+def test_a_folder_beside_a_file_leaves_the_files_section(folders, capsys):
+    out = folders / "both.html"
+    few = [str(folders / name) for name in ("cfs", "eevdf", "cfs/1.dat")]
+    assert __main__.main(["report", str(out), *few]) == 0
+    assert "1 runs, 10 pairs" in capsys.readouterr().out
+    assert {"pairs", "1.dat", "dat2graph2-1.dat"} <= set(Page(out.read_text()).ids)
+
+
+def test_folders_that_are_no_pairs_are_refused(folders, tmp_path, capsys):
+    shutil.copytree(folders / "eevdf", tmp_path / "short")
+    os.remove(tmp_path / "short/3.dat")
+    out = tmp_path / "x.html"
+    for words, message in (([folders / "cfs"], "cfs: one folder; two or more are expected"),
+                           ([folders / "cfs", tmp_path / "short"], "are no pairs: one side alone has the seeds 3")):
+        assert __main__.main(["report", str(out), *map(str, words)]) == 2
+        err = capsys.readouterr().err
+        assert message in err and err.count("\n") == 1 and not out.exists(), err
+
+
 def spans(path):
     """[(name-and-number, start, end)] of each CPU, in ns since the first event of the scheduler."""
     trace = TraceFile(path)

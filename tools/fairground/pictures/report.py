@@ -3,7 +3,8 @@
 
 A RUN is a trace.dat, of Fairground, the simulator or Linux, or a file of decisions. The page holds what runs they are,
 verdicts, tables, pictures, how often each rule decided, and a viewer to step through all of it (viewer.py). It needs
-no network, and only the viewer has a script.
+no network, and only the viewer has a script. Folders with a trace of each seed are compared in pairs, as by
+`fairground compare`.
 """
 
 import argparse
@@ -11,6 +12,7 @@ import base64
 import contextlib
 import html
 import io
+import itertools
 import os
 import pathlib
 import re
@@ -22,7 +24,7 @@ from functools import partial
 from typing import Any
 
 from .. import result
-from ..base import whole
+from ..base import samples, stats, whole
 from ..base.errors import reading
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError
@@ -30,6 +32,9 @@ from ..base.webpage import document, table
 from ..decisions import decision_kinds, why
 from ..decisions.decision_file import DecisionFile, NoDecisions, open_file
 from ..machine.image import TraceError
+from ..study import recorded
+from ..study.compare import METRICS, too_few
+from ..study.side import Side, parts_of
 from ..trace.timeline import events_of, missing_events
 from ..trace.tracefile import MAGICS, MAGIC_SIZE, TraceFile
 from ..words import Command
@@ -37,12 +42,18 @@ from . import graph, style, viewer
 
 COMMAND = Command("report", built="try-viewer", examples=(
     ("runs.html cfs.dat eevdf.dat quota.json", "one page about three runs"),
+    ("pairs.html traces/cfs traces/eevdf", "what differs between two policies, with a trace of each seed"),
 ))
 
 MOST_SVG = 600_000                   # bytes; of a larger picture the PNG is taken
 MOST_FILE = 5_000_000
 WAITS = 3                            # that are explained
 GOOD, BAD, NOTE = "ok", "no", "note"
+
+
+def name_of(path: str) -> str:
+    """The name of the file or folder @path in the page."""
+    return os.path.basename(os.path.normpath(path))
 
 
 @dataclass
@@ -57,12 +68,13 @@ class Run:
 
     @property
     def name(self) -> str:
-        return os.path.basename(self.path)
+        return name_of(self.path)
 
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("output", metavar="OUT.html", help="the page")
-    parser.add_argument("files", nargs="+", metavar="RUN", help="trace.dat, perf.data, or a file of decisions")
+    parser.add_argument("files", nargs="+", metavar="RUN", help="trace.dat, perf.data, a file of decisions; two or "
+                        "more folders with a trace of each seed are compared")
     parser.add_argument("--title", help="of the page")
     parser.add_argument("--range", metavar="A-B", help="pictures of this part only, in seconds after the begin")
     parser.add_argument("--no-viewer", action="store_true", help="without the viewer, and the files that it shows")
@@ -249,6 +261,37 @@ def section(run: Run, arguments: argparse.Namespace) -> Iterator[str]:
             f"<li>{html.escape(sentence)}</li>" for sentence in left_out) + "</ul></details>"
 
 
+@dataclass
+class Paired:
+    """Folders with a trace of each seed, compared in pairs. The first is the one that the others are compared with."""
+
+    about: recorded.About
+    nr: int
+    rows: list[samples.Compared]
+
+
+def paired(folders: Sequence[str]) -> Paired:
+    """The comparison of @folders. UsageError if it is none, or the runs are no pairs."""
+    if len(folders) == 1:
+        raise UsageError(f"{folders[0]}: one folder; two or more are expected, which are compared")
+    stats.check_pairs(0)
+    by_seed, about = recorded.collect([Side(name_of(folder), parts_of(folder)) for folder in folders], ())
+    return Paired(about, len(by_seed), samples.compare(list(samples.series(by_seed, METRICS))))
+
+
+def differences(of: Paired) -> Iterator[str]:
+    """The section about folders: a table for each that is compared with the first."""
+    yield '<h2 id="pairs">In pairs</h2>'
+    yield "".join(f"<p>{html.escape(sentence)}</p>" for sentence in (*of.about.lines, *of.about.notes,
+                                                                      *too_few(of.rows, of.nr)))
+    for (a, b), rows in itertools.groupby(of.rows, lambda one: (one.a.policy, one.b.policy)):
+        yield table(("metric", a, b, "difference of pairs", "change", "p", f"{b} is"), [
+            (one.a.metric, one.difference.a.text(), one.difference.b.text(), one.difference.text(),
+             samples.changed(one.difference), f"{one.p:.3f}", one.said) for one in rows])
+    yield ("<p>Medians and differences of pairs of runs with the same seed, with intervals of 95 %; p of a test of "
+           "signed ranks, corrected for the number of all tests.</p>")
+
+
 def steps(runs: Sequence[Run], build: str, arguments: argparse.Namespace) -> list[str]:
     """The part of the page with the viewer."""
     if arguments.no_viewer:
@@ -273,8 +316,8 @@ def steps(runs: Sequence[Run], build: str, arguments: argparse.Namespace) -> lis
             *(f"<p>Not here: {html.escape(sentence)}.</p>" for sentence in left_out)]
 
 
-def page(runs: Sequence[Run], build: str, arguments: argparse.Namespace) -> str:
-    title = arguments.title or "Runs: " + ", ".join(run.name for run in runs)
+def page(runs: Sequence[Run], pairs: Paired | None, build: str, arguments: argparse.Namespace) -> str:
+    title = arguments.title or "Runs: " + ", ".join(map(name_of, arguments.files))
     body: list[str] = []
     with Progress("runs", len(runs)) as progress:
         for run in runs:
@@ -284,10 +327,12 @@ def page(runs: Sequence[Run], build: str, arguments: argparse.Namespace) -> str:
     together = pictures("traces", traces, arguments, []) if len(traces) > 1 else {}
     if together:
         body = ['<h2 id="together">Side by side</h2>', *(figure_of(of, "all runs") for of in together.values()), *body]
-    look = steps(runs, build, arguments)
-    links = '<a href="#viewer">viewer</a>' * bool(look) + "".join(
+    if pairs:
+        body = [*differences(pairs), *body]
+    look = steps(runs, build, arguments) if runs else []
+    links = '<a href="#viewer">viewer</a>' * bool(look) + '<a href="#pairs">in pairs</a>' * bool(pairs) + "".join(
         f'<a href="#{html.escape(run.name)}">{html.escape(run.name)}</a>' for run in runs)
-    command = shlex.join(["fairground", "report", os.path.basename(arguments.output), *(run.name for run in runs),
+    command = shlex.join(["fairground", "report", name_of(arguments.output), *map(name_of, arguments.files),
                           *(["--range", arguments.range] if arguments.range else []),
                           *(["--no-viewer"] if arguments.no_viewer else [])])
     made_by = f"<p>Made by <code>{html.escape(command)}</code>. Times are those of the scheduler's clock.</p>"
@@ -299,18 +344,26 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     out = arguments.output
     if pathlib.Path(out).suffix != ".html":
         raise UsageError(f"{out}: a name that ends in .html is expected before the runs")
-    if len({os.path.basename(path) for path in arguments.files}) < len(arguments.files):
+    if len(set(map(name_of, arguments.files))) < len(arguments.files):
         raise UsageError("two of the files have one name: the page could not tell them apart")
-    runs = [open_run(path) for path in arguments.files]
-    data = page(runs, settings.build, arguments).encode()
+    folders = [path for path in arguments.files if os.path.isdir(path)]
+    files = [path for path in arguments.files if path not in folders]
+    pairs = paired(folders) if folders else None
+    runs = [open_run(path) for path in files]
+    data = page(runs, pairs, settings.build, arguments).encode()
     try:
         whole.write(out, data)
     except OSError as error:
         raise UsageError(f"{out}: {error.strerror or error}") from error
-    said = f"{out}: {len(arguments.files)} runs, {len(data)} bytes" \
+    said = f"{out}: {len(files)} runs, {f'{pairs.nr} pairs, ' if pairs else ''}{len(data)} bytes" \
         + (", which is much to send: choose with --range" if len(data) > MOST_FILE else "")
-    result.tell([said], partial(result.of_runs, arguments.files), (
+    result.tell([said], partial(head_of, pairs, files), (
         {"file": run.path, "facts": dict(run.facts), "verdicts": [
             {"verdict": verdict, "says": sentence} for verdict, sentence in run.verdicts]} for run in runs),
-        out=out, bytes=len(data))
+        out=out, bytes=len(data), differences=[one.as_json() for one in pairs.rows] if pairs else [])
     return 0
+
+
+def head_of(pairs: Paired | None, files: Sequence[str]) -> result.Head:
+    """What all runs of the page are."""
+    return result.together([*([pairs.about.head] if pairs else []), *([result.of_runs(files)] if files else [])])
