@@ -68,6 +68,8 @@ PROGRAMS = {
                          "measure the simulator's speed at 1 to 4096 CPUs", "sim"),
     "bench-balance": Program(["python3", f"{SCRIPTS}/balance_cost.py"], "measure what balancing costs each CPU", "sim"),
     "book": Program(["python3", f"{SCRIPTS}/book.py"], "make the book, a site and a PDF, with every link checked"),
+    "calibration": Program(["python3", f"{SCRIPTS}/calibration.py"],
+                           "keep what make fidelity left in ARGS=BUILD, and make docs/calibration.md of it", "sim"),
     "compdb": Program(["python3", f"{SCRIPTS}/compdb.py"], "write compile_commands.json for clangd"),
     "digest": Program(["python3", f"{SCRIPTS}/digest.py"],
                       "print digests of all decisions: a change changes none", "sim"),
