@@ -265,6 +265,15 @@ def test_failures_are_listed_and_the_rest_is_done(grid):
     assert status == 1 and "18 cells: 9 were there, 0 run, 9 failed" in out
 
 
+LARGE_TIMEOUT_S = 7200  # only ends a sweep that hangs
+LARGE = '''\
+title = "Many short runs"
+policies = ["cfs", "eevdf"]
+workloads = ["hogs:n=3"]
+topologies = ["1x1x2x1"]
+time = "1ms"
+seeds = "1..50000"
+'''
 LONG = TEXT.replace("50ms", "400ms").replace("hogs:n=3 bursts:n=2", "pipes:groups=1").replace("1..3", "1..20")
 
 
@@ -298,6 +307,19 @@ def test_a_worker_killed_in_the_middle_loses_nothing(grid):
     assert before < 110 and runner.returncode == 0
     assert out.startswith("120 cells: 0 were there, 120 run, 0 failed; 120 rows")
     assert len({row["address"] for row in rows(grid)}) == 120
+
+
+@pytest.mark.nightly("a large sweep that loses cells when a worker dies")
+def test_a_hundred_thousand_cells_with_a_worker_killed(grid):
+    pytest.importorskip("distributed")
+    grid.write_text(LARGE)
+    with sweeping(grid) as runner:
+        os.kill(under_way(runner, grid)[0], signal.SIGKILL)
+        before = kept(grid)
+        out, _ = runner.communicate(timeout=LARGE_TIMEOUT_S)
+    assert before < 100_000 and runner.returncode == 0
+    assert out.startswith("100000 cells: 0 were there, 100000 run, 0 failed; 100000 rows")
+    assert len({(row["policy"], row["seed"], row["address"]) for row in rows(grid)}) == 100_000
 
 
 @pytest.mark.nightly("an interrupted sweep that begins anew")
