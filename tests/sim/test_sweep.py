@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -355,6 +356,62 @@ def test_workers_of_a_scheduler_need_nothing_of_this_project(grid):
                           stdout=subprocess.PIPE, text=True) as cluster:
         status, out, err = sweep(grid, "--scheduler", cluster.stdout.readline().strip())
         cluster.stdin.close()
+    assert status == 0 and out.startswith("18 cells: 0 were there, 18 run, 0 failed"), out + err
+
+
+SRUN = """#!/bin/sh
+"$@" & "$@" & wait
+"""
+
+
+@pytest.mark.nightly("a recipe for SLURM that starts no sweep")
+def test_the_recipe_for_slurm(grid):
+    """With an srun of two tasks on this machine, as sbatch would start it."""
+    pytest.importorskip("distributed")
+    (grid.parent / "srun").write_text(SRUN)
+    (grid.parent / "srun").chmod(0o755)
+    env = {**os.environ, "PATH": f"{grid.parent}:{os.environ['PATH']}", "SLURM_JOB_ID": "7",
+           "PYTHONPATH": os.path.join(ROOT, "tools"),
+           "FAIRGROUND": f"{PYTHON} -m fairground --build {os.path.abspath(BUILD)}"}
+    words = [f"{ROOT}/examples/cluster/slurm.sh", "grid.toml", "--store", "store", "--out", "grid.parquet"]
+    with subprocess.Popen(words, env=env, cwd=grid.parent, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          start_new_session=True) as job:
+        try:
+            out, err = job.communicate(timeout=TIMEOUT_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(job.pid, signal.SIGTERM)
+    assert job.returncode == 0 and out.startswith("18 cells: 0 were there, 18 run, 0 failed"), out + err
+    assert len(rows(grid)) == 18 and not list(grid.parent.glob("scheduler-*"))
+
+
+@pytest.mark.nightly("a recipe for Kubernetes whose containers do not find each other")
+def test_the_recipe_for_kubernetes(grid):
+    """The containers' commands as processes; the name of the service is this machine's, and so is its port."""
+    pytest.importorskip("distributed")
+    parts = list(load("yaml", "the test").safe_load_all(Path(ROOT, "examples/cluster/kubernetes.yaml").read_text()))
+    service, *deployments = parts
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    name, own = service["metadata"]["name"], str(service["spec"]["ports"][0]["port"])
+    commands = []
+    for each in deployments:
+        template = each["spec"]["template"]
+        assert each["spec"]["selector"]["matchLabels"] == template["metadata"]["labels"]
+        container, = template["spec"]["containers"]
+        commands.append([word.replace(f"//{name}:{own}", f"//127.0.0.1:{port}").replace(own, port)
+                         for word in container["command"]])
+    assert service["spec"]["selector"] == deployments[0]["spec"]["selector"]["matchLabels"]
+    with contextlib.ExitStack() as stack:
+        for command in commands:
+            process = stack.enter_context(subprocess.Popen(command, cwd=grid.parent, stderr=subprocess.DEVNULL))
+            stack.callback(process.terminate)
+        end = time.monotonic() + TIMEOUT_S
+        while True:
+            status, out, err = sweep(grid, "--scheduler", f"tcp://127.0.0.1:{port}")
+            if status != 125 or time.monotonic() > end:
+                break
     assert status == 0 and out.startswith("18 cells: 0 were there, 18 run, 0 failed"), out + err
 
 
