@@ -42,7 +42,6 @@ from . import graph, style, viewer
 
 COMMAND = Command("report", built="try-viewer", examples=(
     ("runs.html cfs.dat eevdf.dat quota.json", "one page about three runs"),
-    ("pairs.html traces/cfs traces/eevdf", "what differs between two policies, with a trace of each seed"),
 ))
 
 MOST_SVG = 600_000                   # bytes; of a larger picture the PNG is taken
