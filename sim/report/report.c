@@ -416,6 +416,7 @@ static void json_histogram(FILE *out, const char *key, const struct histogram *h
 	json_number(out, "mean", mean(h), ", ");
 	json_number(out, "p50", histogram_quantile(h, 500), ", ");
 	json_number(out, "p90", histogram_quantile(h, 900), ", ");
+	json_number(out, "p95", histogram_quantile(h, 950), ", ");
 	json_number(out, "p99", histogram_quantile(h, 990), ", ");
 	json_number(out, "p999", histogram_quantile(h, 999), ", ");
 	json_number(out, "max", h->max, "}, ");

@@ -224,6 +224,20 @@ def test_one_table_and_one_page_of_all(monkeypatch, tmp_path, capsys):
     assert main(["--build", BUILD, "experiments", "x0", "--out", str(out)]) == 0
 
 
+def test_a_metric_reads_the_simulators_json(monkeypatch, tmp_path, capsys):
+    """Two hogs of one CPU wait for each other's turns of 4 ms; a task that is not there is an error of the file."""
+    several(monkeypatch, tmp_path, 0)
+    path = tmp_path / "x0.toml"
+    text = re.sub("value = 'number.*' }", "value = 'task(\"hog\")[\"wait_ns\"][\"p95\"] / 1e6' }",
+                  path.read_text(encoding="utf-8"))
+    path.write_text(text, encoding="utf-8")
+    assert main(["--build", BUILD, "experiments", "--out", str(tmp_path / "out")]) == 0
+    assert re.search(r"^turns +- +[-\d.]* *4\.000 ", capsys.readouterr().out, re.M)
+    path.write_text(text.replace('task("hog")', 'task("hug")'), encoding="utf-8")
+    assert main(["--build", BUILD, "experiments", "--out", str(tmp_path / "out")]) > 0
+    assert re.fullmatch(r"fairground: .*: no tasks hug; there are hog\n", capsys.readouterr().err)
+
+
 def test_many_seeds_have_differences_in_table_and_page(monkeypatch, tmp_path, capsys):
     """Intervals in the claims' rows, and each metric of the second policy beside the first."""
     several(monkeypatch, tmp_path, 0)

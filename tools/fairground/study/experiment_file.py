@@ -207,7 +207,7 @@ class Experiment:
     def measure(self, run: Any) -> dict[str, Any]:
         """The figures of @run: those that the code takes from it, and the file's metrics."""
         found: dict[str, Any] = self.functions["measure"](run) if "measure" in self.functions else {}
-        scope = {**self.scope(run.case, run.seconds), **self.functions, "host": run.host, "f": found,
+        scope = {**self.scope(run.case, run.seconds), **self.functions, "host": run.host, "f": found, "task": run.task,
                  "number": lambda pattern: float(expect(pattern, run.console)[1]),
                  "total": lambda pattern: sum(map(float, re.findall(pattern, run.console, re.M)))}
         for name, metric in self.data["metrics"].items():

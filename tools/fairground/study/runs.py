@@ -8,7 +8,9 @@ import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
+from ..base.expect import Missing
 from ..base.settings import Settings
 from ..machine import simulator
 from ..machine.image import Event
@@ -36,6 +38,14 @@ class Run:
     def trace(self) -> TraceFile:
         return TraceFile(self.path)
 
+    def task(self, name: str) -> dict[str, Any]:
+        """The figures of the tasks @name in the simulator's JSON. Raises Missing if there are none."""
+        with open(json_of(self.path), encoding="utf-8") as f:
+            tasks = {task["name"]: task for task in json.load(f)["results"][0]["tasks"]}
+        if name not in tasks:
+            raise Missing(f"{json_of(self.path)}: no tasks {name}; there are {', '.join(tasks)}")
+        return dict(tasks[name])
+
     def events(self, names: Sequence[str] | None = None) -> Iterator[Event]:
         return self.trace.events(names)
 
@@ -49,6 +59,11 @@ class Run:
             with open(self.path, "rb") as f:
                 found.update(f.read())
         return found.hexdigest()
+
+
+def json_of(path: str) -> str:
+    """Where the simulator leaves its results, beside the trace @path."""
+    return path.removesuffix("dat") + "json"
 
 
 def same_twice(experiment: Experiment, case: str) -> Callable[[Results], int]:
@@ -93,7 +108,7 @@ class Lab:
             console = run_recorded(settings, self.kernel(case), out, events)
         else:
             console = simulator.run(settings, self.workloads[case], out if events else None, self.costs,
-                                    self.more(case))
+                                    [*self.more(case), "--json", json_of(out)])
         if host == KERNEL:
             with open(out.removesuffix("dat") + "log", "w", encoding="utf-8") as f:
                 f.write(console)
