@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.sim.conftest import BUILD, ROOT
+from fairground.study import experiment_file
 from fairground.study.compare import figures
 from fairground.study.grid import Grid, Store, commit_of, digest_of
 from fairground.study.sweep import BATCH_S, LARGEST, Batches, Host, Sweep
@@ -95,6 +96,19 @@ def test_the_cells_of_a_grid(grid):
     words = cells[0].words()
     assert words[:2] == ["--sched", "cfs"] and words[-2:] == ["hogs:n=3", "bursts:n=2"]
     assert " --seed 1 --vary 1 --cost-switch 2us --set latency_ns=3000000 " in " ".join(words)
+
+
+def test_the_maps_are_of_the_load_of_x12():
+    """59 by 59 values, each pair once, and nothing else that differs."""
+    cells = list(Grid(Path(ROOT, "examples/sweep-maps.toml")).cells())
+    of, values = experiment_file.load("x12-wakeup-granularity"), range(1_000_000, 30_000_001, 500_000)
+    assert {cell.workload for cell in cells} == {of.workload("wakeup-1", 1)} and len(cells) == 59 * 59
+    pairs = {(cell.tunables["wakeup_granularity_ns"], cell.tunables["min_granularity_ns"]) for cell in cells}
+    assert pairs == {(a, b) for a in values for b in values}
+    words = " ".join(cells[0].words())
+    for name, cost in of.data["simulator"]["costs"].items():
+        assert f"--cost-{name} {cost} " in words
+    assert " --topology 1x1x12x1 " in words and of.machine["smp"] == "12"
 
 
 def test_an_address_has_all_that_a_result_depends_on(grid):
