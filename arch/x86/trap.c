@@ -211,7 +211,14 @@ static void kernel_exception(struct user_regs *regs)
 	u64 addr = read_cr2();
 	u64 fixup = extable_fixup(regs->ip);
 	const char *what = exceptions[regs->vector].name;
+	unsigned skipped = 0;
 
+	if (regs->vector == VECTOR_DIVIDE)
+		skipped = kernel_skip_division(regs->ip, &regs->ax, &regs->dx);
+	if (skipped) {
+		regs->ip += skipped;
+		return;
+	}
 	if (regs->vector != VECTOR_PAGE_FAULT || !fixup) {
 		leave_guard(what ? what : "reserved exception", regs, addr);
 		return;

@@ -58,6 +58,7 @@
 #define FLAGS_USER 0x50dd5
 
 /* Interrupt vectors; the high four bits are the priority. */
+#define VECTOR_DIVIDE	     0
 #define VECTOR_NMI	     2
 #define VECTOR_BREAKPOINT    3
 #define VECTOR_DOUBLE_FAULT  8

@@ -91,6 +91,13 @@ struct arch_guard *kernel_fault_guard(const char *what, u64 ip, u64 addr)
 	return &f->guard;
 }
 
+unsigned kernel_skip_division(u64 ip, u64 *ax, u64 *dx)
+{
+	if (!frame_here() || !scx_object_has_text(scx_object, ip))
+		return 0;
+	return scx_skip_division((const u8 *)ip, ax, dx);
+}
+
 static __noreturn void stop(struct frame *f, const char *why, u64 ip)
 {
 	char name[64];

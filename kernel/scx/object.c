@@ -372,6 +372,11 @@ void scx_object_close(struct scx_object *o)
 	*o = (struct scx_object){ 0 };
 }
 
+bool scx_object_has_text(const struct scx_object *o, u64 ip)
+{
+	return o && ip - o->base < o->text_end - o->base;
+}
+
 const char *scx_object_name(const struct scx_object *o, u64 ip, char *buf, size_t size)
 {
 	const struct elf_symbol *best = NULL;
@@ -379,7 +384,7 @@ const char *scx_object_name(const struct scx_object *o, u64 ip, char *buf, size_
 	u32 nr = 0;
 	const struct elf_symbol *symbols = o ? symbols_of(o, &nr) : NULL;
 
-	for (u32 i = 0; i < nr && ip - o->base < o->text_end - o->base; i++) {
+	for (u32 i = 0; i < nr && scx_object_has_text(o, ip); i++) {
 		if ((symbols[i].info & 15) != 2 || symbols[i].section >= header_of(o)->shnum)
 			continue;
 		at = o->place[symbols[i].section] + symbols[i].value;

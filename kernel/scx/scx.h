@@ -35,6 +35,8 @@ void scx_object_protect_text(struct scx_object *o);
 void scx_object_protect_constants(struct scx_object *o);
 /* The table of the program in @o, if all that it points to is in @o; else NULL. */
 const struct scx_program *scx_object_program(const struct scx_object *o);
+/* Is @ip in the code of @o, which may be NULL? */
+bool scx_object_has_text(const struct scx_object *o, u64 ip);
 /* "name+0x12" of the object's function at @ip, or the number. Returns @buf. */
 const char *scx_object_name(const struct scx_object *o, u64 ip, char *buf, size_t size);
 

@@ -209,7 +209,7 @@ static void look_for_progress(void)
 void host_watch(u32 ms)
 {
 	if (plugin_policy() && !host->recover)
-		process_catch(blame_plugin);
+		process_catch(blame_plugin, NULL);
 	turns_seen = UINT64_MAX;
 	process_watch(ms, look_for_progress);
 }

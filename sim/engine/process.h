@@ -21,10 +21,16 @@ enum process_end process_attempt(void (*what)(void), u32 limit_s);
 __noreturn void process_leave(void);
 
 /*
- * From now on a crash calls @crashed, on a stack of its own, with a phrase ("divided by zero") and
- * the address that was used wrongly. If it returns, the process ends.
+ * From now on a crash calls @crashed, on a stack of its own, with a phrase ("used a wild pointer")
+ * and the address that was used wrongly. If it returns, the process ends. A division by zero asks
+ * @skip first, unless that is NULL: the instruction at @ip has that length, and its results are in
+ * @ax and @dx. 0: it is a crash.
  */
-void process_catch(void (*crashed)(const char *phrase, const void *address));
+typedef unsigned skip_division_fn(const u8 *ip, u64 *ax, u64 *dx);
+void process_catch(void (*crashed)(const char *phrase, const void *address),
+		   skip_division_fn *skip);
+/* Do the two addresses lie in the same shared object? */
+bool process_same_object(const void *a, const void *b);
 /* The outermost function that is being called of the shared object of @object: a place in it. */
 const void *process_called_in(const void *object);
 

@@ -67,12 +67,13 @@ enum process_end process_attempt(void (*what)(void), u32 limit_s)
 #define FRAMES	    256
 
 static void (*on_crash)(const char *phrase, const void *address);
+static skip_division_fn *on_division;
 
 static const char *phrase_of(int signal_number)
 {
 	switch (signal_number) {
 	case SIGFPE:
-		return "divided by zero";
+		return "divided by zero, or the least number by -1";
 	case SIGILL:
 		return "reached an instruction that no program has";
 	default:
@@ -80,14 +81,27 @@ static const char *phrase_of(int signal_number)
 	}
 }
 
+static bool skip_division(ucontext_t *context)
+{
+	greg_t *r = context->uc_mcontext.gregs;
+	u64 ax = (u64)r[REG_RAX], dx = (u64)r[REG_RDX];
+	unsigned length = on_division((const u8 *)r[REG_RIP], &ax, &dx);
+
+	r[REG_RIP] += length;
+	r[REG_RAX] = (greg_t)ax;
+	r[REG_RDX] = (greg_t)dx;
+	return length;
+}
+
 static void catch (int signal_number, siginfo_t *info, void *context)
 {
-	(void)context;
+	if (signal_number == SIGFPE && on_division && skip_division(context))
+		return;
 	on_crash(phrase_of(signal_number), info->si_addr);
 	signal(signal_number, SIG_DFL); /* it happens again */
 }
 
-void process_catch(void (*crashed)(const char *phrase, const void *address))
+void process_catch(void (*crashed)(const char *phrase, const void *address), skip_division_fn *skip)
 {
 	static const int signals[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
 	static u8 memory[CRASH_STACK];
@@ -100,8 +114,16 @@ void process_catch(void (*crashed)(const char *phrase, const void *address))
 	sigaltstack(&stack, NULL);
 	backtrace(&frame, 1);
 	on_crash = crashed;
+	on_division = skip;
 	for (u32 i = 0; i < ARRAY_SIZE(signals); i++)
 		sigaction(signals[i], &action, NULL);
+}
+
+bool process_same_object(const void *a, const void *b)
+{
+	Dl_info of_a, of_b;
+
+	return dladdr(a, &of_a) && dladdr(b, &of_b) && of_a.dli_fbase == of_b.dli_fbase;
 }
 
 const void *process_called_in(const void *object)

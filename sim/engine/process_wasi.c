@@ -55,8 +55,9 @@ void process_use_huge_pages(void *memory, size_t bytes)
 	(void)bytes;
 }
 
-void process_catch(void (*crashed)(const char *phrase, const void *address))
+void process_catch(void (*crashed)(const char *phrase, const void *address), skip_division_fn *skip)
 {
+	(void)skip;
 	(void)crashed;
 }
 

@@ -111,6 +111,12 @@ struct cgroup *scx_see_group(const struct task *t);
 /* No timer of the program expires any more; without @alive the machine of all is gone (timer.c). */
 void scx_timers_end(bool alive);
 
+/*
+ * A division of the program by zero at @ip: its length, with BPF's results in the registers @ax and
+ * @dx. 0: another instruction (divide.c).
+ */
+unsigned scx_skip_division(const u8 *ip, u64 *ax, u64 *dx);
+
 /* --- the host ------------------------------------------------------------- */
 
 /* Calls the program's function @fn, its @op, with up to three arguments. 0 if it did not return. */

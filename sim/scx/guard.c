@@ -38,6 +38,14 @@ static void leave_operation(const char *phrase, const void *address)
 	siglongjmp(innermost->start, 1);
 }
 
+/* Only the program's own divisions are BPF's. */
+static unsigned skip_division(const u8 *ip, u64 *ax, u64 *dx)
+{
+	if (!innermost || !process_same_object(ip, scx.program))
+		return 0;
+	return scx_skip_division(ip, ax, dx);
+}
+
 static void on_hang(void)
 {
 	leave_operation("does not return", NULL);
@@ -64,7 +72,7 @@ void guard_crashed(struct guard *g)
 
 void guard_open(void)
 {
-	process_catch(leave_operation);
+	process_catch(leave_operation, skip_division);
 	/* The engine's own watch begins with the run. */
 	process_watch(scx_sim()->config.hang_ms ?: INIT_MS, on_hang);
 	scx_sim()->recover = on_hang;

@@ -169,7 +169,7 @@ RULES = [
     ("scx_bpf_kick_cpu(-1, 0);", "invalid CPU -1"),
     ("scx_bpf_reenqueue_local();", "reenqueue_local outside cpu_release"),
     ("*(volatile u32 *)(0x10ul + zero) = 1;", "enqueue on CPU 0 used a wild pointer, 0x10"),
-    ("zero = 5 / zero;", "enqueue on CPU 0 divided by zero"),
+    ("volatile s32 least = 1 << 31; zero = least / ((s32)zero - 1);", "enqueue on CPU 0 divided by zero, or the least"),
     ("while (!zero) ;", "enqueue on CPU 0 does not return"),
     ("zero = deeper(&zero);", "enqueue on CPU 0 has no stack left"),
     ("__builtin_trap();", "enqueue on CPU 0 reached an instruction that no program has"),
@@ -219,6 +219,40 @@ SCX_OPS_DEFINE(queued_ops, .select_cpu = (void *)queued_select_cpu, .runnable = 
                .running = (void *)queued_running, .enable = (void *)queued_enable,
                .quiescent = (void *)queued_quiescent, .name = "queued");
 """
+
+
+DIVIDES = """#include <scx/common.bpf.h>
+volatile struct { u64 pad; u32 u; s32 s; u64 ul; s64 sl; u16 us; } zero;
+/* Each result is stored: a compiler may compare the operands instead. */
+#define IS_BPFS(type, of)                                                           \\
+    do {                                                                            \\
+        volatile type all = (type)-77, by = zero.of, results[4];                    \\
+        type in_register = by;                                                      \\
+        results[0] = all / zero.of; results[1] = all % zero.of;                     \\
+        results[2] = all / in_register; results[3] = all % in_register;             \\
+        if (results[0] || results[2] || results[1] != all || results[3] != all)     \\
+            scx_bpf_error("of " #type);                                             \\
+    } while (0)
+void BPF_STRUCT_OPS(divides_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    IS_BPFS(u32, u); IS_BPFS(s32, s); IS_BPFS(u64, ul); IS_BPFS(s64, sl); IS_BPFS(u16, us);
+    scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL + 5 / zero.ul, enq_flags);
+}
+SCX_OPS_DEFINE(divides_ops, .enqueue = (void *)divides_enqueue, .name = "divides");
+"""
+
+
+@pytest.fixture(name="divides", scope="session")
+def program_that_divides_by_zero(tmp_path_factory):
+    source = tmp_path_factory.mktemp("scx") / "divides.bpf.c"
+    source.write_text(DIVIDES)
+    return load(str(source))
+
+
+def test_divided_by_zero_is_zero_and_the_rest_is_all(sim, divides):
+    """As of BPF (RFC 9669): in registers and memory, of every size that C's arithmetic has."""
+    run = sim("--check", "--scx", divides, "--time", "1s", "hogs:n=2")
+    assert not run.err and run.row("hog")["runs"] == 50
 
 
 def test_the_flag_of_a_task_says_whether_it_is_runnable(sim, tmp_path):
