@@ -145,7 +145,7 @@ DEPS = -MMD -MP
 LIB_C := $(wildcard lib/*.c)
 SCHED_C := $(wildcard sched/*/*.c sched/fair/*/*.c) $(POLICIES)
 # What simulator and kernel share as hosts of programs written for sched_ext.
-SCX_C := $(addprefix sim/scx/,divide.c op.c group.c kfunc.c map.c mask.c object.c tree.c half.c)
+SCX_C := $(addprefix sim/scx/,arena.c divide.c op.c group.c kfunc.c map.c mask.c object.c tree.c half.c)
 KERNEL_C := $(filter-out $(OTHER_C),$(wildcard kernel/*/*.c tests/kernel/*.c)) $(SCX_C)
 ARCH_C := $(wildcard arch/x86/*.c)
 ARCH_S := $(wildcard arch/x86/*.S)

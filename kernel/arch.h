@@ -359,8 +359,8 @@ void kernel_awaits(u64 since_ns, unsigned cpu);
  */
 struct arch_guard *kernel_fault_guard(const char *what, u64 ip, u64 addr);
 /*
- * A division fault in kernel mode at @ip: the length of the instruction if it is to be skipped, with
- * its results in @ax and @dx, or 0.
+ * A division fault in kernel mode at @ip: the length of the instruction if it is to be skipped,
+ * with its results in @ax and @dx, or 0.
  */
 unsigned kernel_skip_division(u64 ip, u64 *ax, u64 *dx);
 /* A fault in kernel mode with no fixup: @regs are the kernel's there, @addr what it touched. */

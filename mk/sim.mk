@@ -49,14 +49,20 @@ plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=min
 		-I$(INC)/sched -o $$so.$$$$ $(SRC) && mv $$so.$$$$ $$so
 
 # A program written for sched_ext as a shared object, for schedsim --scx; the functions it calls are the simulator's.
-# A main.bpf.c has the name of its folder, as in build/scx/crates/scx_bpfland.
+# A main.bpf.c has the name of its folder, as in build/scx/crates/scx_bpfland. A file `sources` beside it names the
+# other sources.
 SCX_FILE := $(basename $(basename $(notdir $(SRC))))
 SCX := $(if $(filter main,$(SCX_FILE)),$(notdir $(patsubst %/,%,$(dir $(SRC)))),$(SCX_FILE))
-SCX_CFLAGS := -std=gnu11 -O2 -g -fPIC -fno-strict-aliasing -ffreestanding -fno-builtin-printf -Isim/scx/include \
+SCX_ALSO := $(if $(filter main,$(SCX_FILE)),$(addprefix $(dir $(SRC)),$(file <$(dir $(SRC))sources)))
+# BPF leaves locks, timers and kept pointers alone where it copies a value: a program need not set them on its stack.
+SCX_ZERO := -ftrivial-auto-var-init=zero $(if $(findstring clang,$(CC)),\
+	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang)
+SCX_CFLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -ffreestanding \
+	-fno-builtin-printf -D__BPF__ $(SCX_ZERO) -Isim/scx/include -I$(B)/scx/crates/include \
 	-Wall -Wno-unused -Wno-attributes -Wno-discarded-qualifiers -Werror=implicit-function-declaration $(SCX_WARN)
 # The same program as an object for the kernel (kernel/scx/object.c): it calls the kernel in each block of its code, and
 # its functions need little of the stack. (BPF allows 512 bytes.)
-SCX_KERNEL := -g0 -fPIE -fvisibility=hidden -mno-red-zone -mgeneral-regs-only -fcf-protection=none \
+SCX_KERNEL := -g0 -fPIE -mno-red-zone -mgeneral-regs-only -fcf-protection=none \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -fno-optimize-sibling-calls -fsanitize-coverage=trace-pc \
 	-Werror=frame-larger-than=2048
 scx: $(B)/schedsim scx-programs ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so and main.o
@@ -64,11 +70,21 @@ scx-programs:
 	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named'; exit 2; }
 	$(Q)mkdir -p $(B)/scx
 	@echo "  SCX     $(B)/scx/$(SCX).so"
-	$(Q)out=$(B)/scx/$(SCX) && made=$$out.$$$$ && trap 'rm -f '$$made.'*' EXIT && \
-	$(CC) $(SCX_CFLAGS) -E -o $$made.i $(SRC) && \
-	$(PYTHON) tools/scripts/scx_maps.py $(abspath $(SRC) sim/scx/halves/$(SCX).c) <$$made.i >$$made.c && \
-	$(CC) $(SCX_CFLAGS) -shared -I$(dir $(SRC)) -o $$made.so $$made.c && mv $$made.so $$out.so && \
-	$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$(dir $(SRC)) -c -o $$made.o $$made.c && mv $$made.o $$out.o
+	$(Q)set -e; out=$(B)/scx/$(SCX); made=$$out.$$$$; trap "rm -rf $$made" EXIT; mkdir $$made; \
+	sim= kernel= place=$(if $(SCX_ALSO),first,only) left=$(words $(SCX_ALSO)); \
+	for source in $(SRC) $(SCX_ALSO); do \
+		unit=$$made/$$left; \
+		$(CC) $(SCX_CFLAGS) -E -o $$unit.i $$source; \
+		$(PYTHON) tools/scripts/scx_maps.py $$(realpath $$source) $(CURDIR)/sim/scx/halves/$(SCX).c $$place \
+			<$$unit.i >$$unit.c; \
+		$(CC) $(SCX_CFLAGS) -I$$(dirname $$source) -c -o $$unit.sim.o $$unit.c; \
+		$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$$(dirname $$source) -c -o $$unit.o $$unit.c; \
+		sim="$$sim $$unit.sim.o"; kernel="$$kernel $$unit.o"; \
+		left=$$((left - 1)); place=$$([ $$left = 0 ] && echo last || echo middle); \
+	done; \
+	$(CC) -shared -Wl,-Bsymbolic,-z,muldefs -o $$made/so $$sim; \
+	$(KCC) -r -nostdlib -Wl,-z,muldefs -o $$made/o $$kernel; \
+	mv $$made/so $$out.so; mv $$made/o $$out.o
 .PHONY: scx-programs
 
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c or mine.bpf.c

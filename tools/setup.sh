@@ -319,8 +319,9 @@ fetch_scx() {
 	rm -rf "$into/include" "$work/root"
 }
 
-# Crates with schedulers, and the versions that docs/scx.md is about.
+# Crates with schedulers, and the versions that docs/scx.md is about. scx_cargo has the headers of their library.
 crates='bpfland=1.1.4 flash=1.1.4 cosmos=1.1.7 beerland=1.1.4 tickless=1.1.4 p2dq=1.1.4 rusty=1.1.4 lavd=1.1.4'
+library=cargo=1.1.4
 
 fetch_crates() {
 	into=${B:-build}/scx/crates
@@ -330,7 +331,7 @@ fetch_crates() {
 	: >"$work/crates/src/lib.rs"
 	printf '[package]\nname = "schedulers"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n' \
 		>"$work/crates/Cargo.toml"
-	for crate in $crates; do
+	for crate in $crates $library; do
 		echo "scx_${crate%=*} = \"=${crate#*=}\"" >>"$work/crates/Cargo.toml"
 	done
 	(cd "$work/crates" && cargo vendor -q vendor >/dev/null) || return 1
@@ -338,7 +339,13 @@ fetch_crates() {
 		rm -rf "$into/scx_${crate%=*}"
 		mkdir -p "$into"
 		cp -R "$work/crates/vendor/scx_${crate%=*}/src/bpf" "$into/scx_${crate%=*}" || return 1
+		# There are no counters of hardware events here (sim/scx/include/lib/pmu.h).
+		sed -n '/pmu[.]bpf/d; s|.*add_source("src/bpf/\(.*\)").*|\1|p' \
+			"$work/crates/vendor/scx_${crate%=*}/build.rs" >"$into/scx_${crate%=*}/sources"
 	done
+	rm -rf "$into/include"
+	mkdir -p "$into/include"
+	cp -R "$work/crates/vendor/scx_${library%%=*}/bpf_h/lib" "$into/include" || return 1
 	rm -rf "$work/crates"
 }
 

@@ -77,6 +77,10 @@ void scx_maps_close(void);
 void scx_forget_task(const struct task_struct *p);
 void scx_forget_group(const struct cgroup *cgrp);
 
+/* The same for the arena @d (arena.c): false if there is no memory, or one before it. */
+bool scx_arena_open(const struct scx_map *d);
+void scx_arena_close(void);
+
 /* @data, an object of the program (object.c), has one holder more; else false and a fault. */
 bool scx_obj_hold(const void *data);
 /* All objects of the program end, which is never called again. */

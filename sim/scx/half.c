@@ -25,6 +25,16 @@ bool half_has_smt(void)
 	return false;
 }
 
+u32 half_core(s32 cpu)
+{
+	return place_of(cpu).core;
+}
+
+u32 half_llc(s32 cpu)
+{
+	return place_of(cpu).llc;
+}
+
 u32 half_capacity(s32 cpu)
 {
 	return place_of(cpu).capacity;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Maps of a program: arrays, one for each CPU too, hashes, queues and stacks, storage of tasks, and
- * arrays of maps. Values stay where they are for as long as their key is there. An entry that is
- * deleted becomes that of another key: the program may have pointers to it, on any CPU.
+ * arrays of maps; its arena is in arena.c. Values stay where they are for as long as their key is
+ * there. An entry that is deleted becomes that of another key: the program may have pointers to it,
+ * on any CPU.
  *
  * Lock: of a hash, queue or stack the map's. Values are the program's, and nothing guards them.
  */
@@ -62,6 +63,10 @@ static bool open_map(struct map *m)
 	}
 	if (d->type == BPF_MAP_TYPE_PERCPU_ARRAY)
 		values *= scx_nr_cpus();
+	if (d->type == BPF_MAP_TYPE_ARENA)
+		return scx_arena_open(d);
+	if (d->type == BPF_MAP_TYPE_RINGBUF)
+		return true; /* nobody reads it, so it never has room */
 	if ((!is_queue(d->type) && !is_array(d->type)) || values > MAP_BYTES / max(m->step, 1u))
 		return false;
 	if (!d->values && values && m->step)
@@ -86,6 +91,8 @@ const char *scx_maps_open(void)
 	for (const struct scx_map *d = scx.program->maps; d->name; d++) {
 		struct map *m = place_of(d->map);
 
+		if (m->desc && !strcmp(m->desc->name, d->name))
+			continue; /* two sources of the program declare it */
 		if (++nr == MAPS_MAX || m->desc)
 			return d->name;
 		m->desc = d;
@@ -117,6 +124,7 @@ void scx_maps_close(void)
 		scx_free_large(m->memory);
 		*m = (struct map){ 0 };
 	}
+	scx_arena_close();
 }
 
 /* The map that the program means; NULL and a fault if it is none. */

@@ -290,7 +290,7 @@ struct ext_ops scx_operations(void)
 {
 	struct ext_ops ops = {
 		.name = OPS->name,
-		.flags = OPS->flags,
+		.flags = OPS->flags | scx.program->flags,
 		.dispatch_max_batch = OPS->dispatch_max_batch,
 		.timeout_ms = OPS->timeout_ms,
 		.attach = attach,

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.sim.test_scx import CRATES, FOREIGN, load, partial
+from tests.sim.test_scx import CRATES, DIVIDES, FOREIGN, load, pages_in, partial
 from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
@@ -42,7 +42,7 @@ SCX_OPS_DEFINE(broken_ops, .enqueue = (void *)broken_enqueue, .name = "broken");
 MISTAKES = [
     ("*(volatile u64 *)0xffffa00000001000 = 1;", r"page fault at broken_enqueue\+0x\w+, address ffffa00000001000"),
     ("q = *(struct task_struct **)zero;", r"page fault at broken_enqueue\+0x\w+, address 0"),
-    ("zero = 100 / zero;", r"divide error at broken_enqueue\+0x\w+"),
+    ("volatile s64 least = 1ll << 63; zero = least / ((s64)zero - 1);", r"divide error at broken_enqueue\+0x\w+"),
     ("while (!zero) barrier();", r"a loop without end at broken_enqueue\+0x\w+"),
     ("zero = deep(1);", r"too deep a recursion at deep\+0x\w+"),
     ("q = (void *)0xffff800000000010;", "bad pointer given to a function, address ffff800000000010"),
@@ -377,6 +377,16 @@ def test_a_program_has_objects_masks_trees_and_a_user_half(guest, tmp_path):
     assert int(expect(r"sched_ext: own: (\d+) tasks on 3 CPUs\n", text)[1]) >= 6
 
 
+def test_divisions_by_zero_and_arenas_are_those_of_the_simulator(guest, tmp_path):
+    (tmp_path / "divides.bpf.c").write_text(DIVIDES)
+    files = {**files_of(path_of(tmp_path / "divides.bpf.c")), **files_of(path_of(pages_in(tmp_path)))}
+    text = guest(use("scx:divides.o") + f"hog -t 100ms > /dev/null; cat {ROOT_DIR}/state; " + use("scx:pages.o")
+                 + "hog -t 200ms", cpus=2, icount=True, files=files)
+    assert "of u" not in text and "of s" not in text
+    expect(r"^enabled$", text)
+    expect(r"sched_ext: pages: enough", text)
+
+
 # Shares of hogs of nice 0, 5 and 10 on two CPUs. Most of these give all the same, or do not look at weights here.
 EVEN, WEIGHED = [33.3, 33.3, 33.3], [50.0, 37.5, 12.5]
 
@@ -386,7 +396,8 @@ EVEN, WEIGHED = [33.3, 33.3, 33.3], [50.0, 37.5, 12.5]
 @pytest.mark.parametrize("source, ideal", [
     (f"{CRATES}/scx_bpfland/main", EVEN), (f"{CRATES}/scx_flash/main", WEIGHED), (f"{CRATES}/scx_cosmos/main", EVEN),
     (f"{CRATES}/scx_beerland/main", EVEN), (f"{CRATES}/scx_tickless/main", EVEN), (f"{FOREIGN}/scx_central", EVEN),
-    (f"{FOREIGN}/scx_qmap", EVEN), (f"{FOREIGN}/scx_simple", EVEN)])
+    (f"{CRATES}/scx_p2dq/main", EVEN), (f"{CRATES}/scx_rusty/main", EVEN), (f"{FOREIGN}/scx_qmap", EVEN),
+    (f"{FOREIGN}/scx_simple", EVEN)])
 def test_schedulers_of_others_run_in_the_kernel(guest, source, ideal):
     path = path_of(f"{source}.bpf.c")
     text = guest(use(f"scx:{path.name}") + f"hog -N 0,5,10 -t 10s; cat {ROOT_DIR}/state", cpus=2, icount=True,

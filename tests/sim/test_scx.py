@@ -255,6 +255,91 @@ def test_divided_by_zero_is_zero_and_the_rest_is_all(sim, divides):
     assert not run.err and run.row("hog")["runs"] == 50
 
 
+IN_PAGES = """#include <scx/common.bpf.h>
+#include <bpf_arena_common.bpf.h>
+#include <bpf_arena_spin_lock.h>
+struct {
+    __uint(type, BPF_MAP_TYPE_ARENA); __uint(max_entries, 4); __ulong(map_extra, 1ull << 44);
+} arena __weak SEC(".maps");
+u32 *counter(void);
+"""
+PAGES_MAIN = IN_PAGES + """
+const volatile u32 wrong;
+static u32 *page(u32 nr) { return bpf_arena_alloc_pages(&arena, NULL, nr, NUMA_NO_NODE, 0); }
+static void give(void *address, u32 nr) { bpf_arena_free_pages(&arena, address, nr); }
+s32 BPF_STRUCT_OPS_SLEEPABLE(pages_init)
+{
+    u32 *first = page(1), *two = page(2), *last = page(1);
+
+    if (!first || !two || !last || page(1) || last != first + 3 * PAGE_SIZE / 4)
+        return -ENOMEM;
+    first[7] = two[7] = 7;
+    give(first, 1);
+    give(two, 1);
+    if (page(3) || page(2) != first || first[7] || two[7] || page(1))
+        return -EINVAL;
+    give(last, 1);
+    if (wrong)
+        give(wrong == 1 ? (void *)first + 64 : first, wrong == 1 ? 1 : 5);
+    return counter() ? 0 : -ENOMEM;
+}
+void BPF_STRUCT_OPS(pages_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    ++*counter();
+    scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);
+}
+void BPF_STRUCT_OPS(pages_tick, struct task_struct *p)
+{
+    if (*counter() >= 5)
+        scx_bpf_exit(5, "enough");
+}
+SCX_OPS_DEFINE(pages_ops, .enqueue = (void *)pages_enqueue, .tick = (void *)pages_tick, .init = (void *)pages_init,
+               .name = "pages");
+"""
+PAGES_COUNTER = IN_PAGES + """
+struct counter { arena_spinlock_t lock, other; u32 value; };
+u32 *counter(void)
+{
+    static struct counter *kept;
+
+    if (!kept)
+        kept = bpf_arena_alloc_pages(&arena, NULL, 1, NUMA_NO_NODE, 0);
+    if (!kept || arena_spin_lock(&kept->lock) || arena_spin_lock(&kept->other))
+        return NULL;
+    arena_spin_unlock(&kept->other);
+    arena_spin_unlock(&kept->lock);
+    return &kept->value;
+}
+"""
+
+
+def pages_in(directory):
+    """The first source of a program of two, with an arena, in a folder of its own."""
+    folder = directory / "pages"
+    (folder / "lib").mkdir(parents=True)
+    for name, text in {"main": PAGES_MAIN, "lib/counter": PAGES_COUNTER}.items():
+        (folder / f"{name}.bpf.c").write_text(text)
+    (folder / "sources").write_text("lib/counter.bpf.c\n")
+    return folder / "main.bpf.c"
+
+
+@pytest.fixture(name="pages", scope="session")
+def program_of_two_sources_with_an_arena(tmp_path_factory):
+    return load(str(pages_in(tmp_path_factory.mktemp("scx"))))
+
+
+def test_sources_share_an_arena_whose_pages_come_back_empty(sim, pages):
+    run = sim("--check", "--scx", pages, "--time", "1s", "hogs:n=2")
+    assert 'BPF scheduler "pages" disabled (unregistered from BPF)' in run.err and "pages: enough" in run.err
+
+
+@pytest.mark.parametrize("wrong", "12")
+def test_pages_that_are_not_the_arenas_are_refused(pages, wrong):
+    done = subprocess.run([f"{BUILD}/schedsim", "--scx", f"{pages},wrong={wrong}", "hogs"], capture_output=True,
+                          text=True, check=False)
+    assert done.returncode and "pages that are not the arena's are given back" in done.stderr
+
+
 def test_the_flag_of_a_task_says_whether_it_is_runnable(sim, tmp_path):
     (tmp_path / "queued.bpf.c").write_text(QUEUED)
     run = sim("--scx", load(str(tmp_path / "queued.bpf.c")), "--cpus", "2", "--time", "1s", "hogs:n=2", "bursts:n=3")
@@ -392,9 +477,9 @@ CRATES = f"{BUILD}/scx/crates"
 @pytest.mark.skipif(not os.path.exists(f"{CRATES}/scx_bpfland"), reason="sh tools/setup.sh --scx fetches them")
 @pytest.mark.parametrize("name, hogs, wait_ms", [
     ("bpfland", 91.67, 0.02), ("flash", 91.67, 0.02), ("cosmos", 91.67, 0.02), ("beerland", 92.10, 0.7),
-    ("tickless", 95.47, 10.1)])
+    ("tickless", 95.47, 10.1), ("p2dq", 91.67, 0.02), ("rusty", 95.47, 10.1)])
 def test_schedulers_of_crates_run_as_they_are(sim, name, hogs, wait_ms):
-    """The shares of the first, third and fourth are the prototype's; how long bursts wait tells the five apart."""
+    """The shares of the first, third and fourth are the prototype's; how long bursts wait tells them apart."""
     mixed = sim("--check", "--scx", load(f"{CRATES}/scx_{name}/main.bpf.c"), *MIXED)
     assert not mixed.err and mixed.share("hog") / 4 == pytest.approx(hogs, abs=0.1)
     assert mixed.row("burst")["wait_ns"]["mean"] <= wait_ms * 1e6

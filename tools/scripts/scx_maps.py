@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Describe a sched_ext program (make scx): its maps, constants and operations, as C that is compiled with it.
 
-Usage: scx_maps.py SOURCE HALF <PREPROCESSED >TABLE.c
+Usage: scx_maps.py SOURCE HALF PLACE <PREPROCESSED >TABLE.c
 
-HALF is the file of the program's user half; it need not be there.
+HALF is the file of the program's user half; it need not be there. PLACE says which of the program's sources this is:
+first, middle, last, or only. The first has the operations. The linker appends the tables to each other in this order.
 """
 
 import os
@@ -12,11 +13,12 @@ import sys
 
 import usage
 
-NAMED = r'\w+\s*__attribute__\(\(section\("\.maps"\), used\)\)'
+NAMED = r'\w+\s*(?:__attribute__\(\(\w+\)\)\s*)?__attribute__\(\(section\("\.maps"\), used\)\)'
 MAP = re.compile(rf"struct\s*(?:\w+\s*)?\{{([^{{}}]*)\}}\s*((?:{NAMED}\s*,?\s*)+)[;=]")
 MEMBER = re.compile(r"int\s*\(\*(\w+)\)\[|\*\s*(\w+)(\[\])?;")
 CONSTANT = re.compile(r"^\s*const volatile [\w\s]+?\b(\w+)\s*(?:\[[^;=]*\])?\s*(?:=|;)", re.MULTILINE)
 EXTERN = re.compile(r"^\s*extern (unsigned[\w\s]*?) CONFIG_HZ\s*;", re.MULTILINE)  # a word of the machine (__kconfig)
+TABLE = '__attribute__((section("{}"), used, aligned(8)))'
 OPS = re.compile(r"^\s*struct sched_ext_ops (\w+) = ", re.MULTILINE)
 
 
@@ -37,29 +39,34 @@ def map_row(name: str, members: set[str]) -> str:
 
 
 def main() -> None:
-    (source, half), text = usage.words(__doc__, 2, 2), sys.stdin.read()
+    (source, half, place), text = usage.words(__doc__, 3, 3), sys.stdin.read()
+    is_first, is_last = place in ("first", "only"), place in ("last", "only")
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     ops = OPS.findall(plain)
-    if len(ops) != 1:
+    if is_first and len(ops) != 1:
         sys.exit(f"{source}: a scheduler has one table of operations (SCX_OPS_DEFINE); here are {len(ops)}"
                  + ("" if ops else ": is it the user half?"))
-    has_half = os.path.exists(half)
+    has_half = is_first and os.path.exists(half)
     print(f'#include "{source}"\n' + f'#include "{half}"' * has_half)
     constants = CONSTANT.findall(plain)
     if extern := EXTERN.search(plain):
         print(f"{extern[1]} CONFIG_HZ;")
         constants.append("CONFIG_HZ")
-    print("static const struct scx_map scx_map_list[] = {")
+    print(f"static const struct scx_map scx_map_list[] {TABLE.format('scx_maps')} = {{")
     for body, names in MAP.findall(plain):
         members = {a or b for a, b, _ in MEMBER.findall(body)}
         for name in re.findall(r"(\w+)\s*__attribute__", names):
             print(map_row(name, members))
-    print("\t{ 0 }\n};\nstatic const struct scx_variable scx_constant_list[] = {")
+    print("\t{ 0 }\n" * is_last
+          + f"}};\nstatic const struct scx_variable scx_constant_list[] {TABLE.format('scx_constants')} = {{")
     for name in constants:
         print(f'\t{{ "{name}", (void *)&{name}, sizeof({name}) }},')
-    print("\t{ 0 }\n};\nconst struct scx_program scx_program __attribute__((visibility(\"default\"))) = {\n"
-          f'\t"{source}", &{ops[0]}, scx_map_list, scx_constant_list,\n'
-          + "\t(void (*)(u32))user_half\n" * has_half + "};")
+    print("\t{ 0 }\n" * is_last + "};")
+    if is_first:
+        print("#ifndef HALF_FLAGS\n#define HALF_FLAGS 0\n#endif")
+        print("const struct scx_program scx_program __attribute__((visibility(\"default\"))) = {\n"
+              f'\t"{source}", &{ops[0]}, scx_map_list, scx_constant_list, HALF_FLAGS,\n'
+              + "\t(void (*)(u32))user_half\n" * has_half + "};")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 /*
  * For user halves. `make scx` includes the half of a known program, the file here that has its
  * name, behind the program itself, so a half sees what is static there. Its function user_half()
- * stands in for the program's Rust or C main(), with the options at their defaults.
+ * stands in for the program's Rust or C main(), with the options at their defaults. HALF_FLAGS are
+ * the flags that main() gives to the table of operations.
  */
 #pragma once
 

@@ -2,6 +2,8 @@
 /* The user half of scx_tickless: CPU 0 routes events, as -m 0x1 asks for. */
 #include "half.h"
 
+#define HALF_FLAGS SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED | SCX_OPS_ALLOW_QUEUED_WAKEUP
+
 static void user_half(enum half_phase phase)
 {
 	if (phase == HALF_CONSTANTS) {

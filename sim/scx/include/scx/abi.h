@@ -30,6 +30,15 @@ struct thread_info {
 #define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD   0x00200000
 
+struct mempolicy {
+	u16 mode;
+	int home_node;
+	struct {
+		unsigned long bits[1];
+	} nodes;
+};
+enum { MPOL_DEFAULT, MPOL_PREFERRED, MPOL_BIND, MPOL_INTERLEAVE, MPOL_LOCAL, MPOL_PREFERRED_MANY };
+
 /* Filled in before each operation that gets the task; scx.slice and scx.dsq_vtime are read back. */
 struct task_struct {
 	struct sched_ext_entity scx;
@@ -45,6 +54,7 @@ struct task_struct {
 	u16 migration_disabled;
 	struct task_struct *real_parent, *group_leader;
 	struct mm_struct *mm;
+	struct mempolicy *mempolicy; /* NULL: the default */
 };
 
 struct kernfs_node {
@@ -169,6 +179,7 @@ struct scx_program {
 	struct sched_ext_ops *ops;
 	const struct scx_map *maps;
 	const struct scx_variable *constants; /* const volatile */
+	u64 flags;			      /* that the user half adds to those of the table */
 	void (*half)(u32 phase);	      /* its user half (halves/half.h), or NULL */
 };
 

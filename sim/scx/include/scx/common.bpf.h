@@ -18,17 +18,29 @@ typedef short s16, __s16;
 typedef int s32, __s32, pid_t;
 typedef long long s64, __s64;
 typedef unsigned long size_t;
+typedef u64 uint64_t;
 typedef _Bool bool;
 #define true 1
 #define false 0
 #define NULL ((void *)0)
 
+#define NR_CPUS 4096
+
+/* No more CPUs than the machine has are to be read or written. */
+typedef struct cpumask {
+	unsigned long bits[NR_CPUS / 64];
+} cpumask_t;
+
 #include "functions.h"
+
+/* Each task has its mask in one place, wherever it may run now. */
+#define cpus_mask cpus_ptr[0]
 
 #define SEC(name)	__attribute__((section(name), used))
 #define __always_inline inline __attribute__((always_inline))
 #define __noinline	__attribute__((noinline))
-#define __weak		__attribute__((weak))
+#define __maybe_unused	__attribute__((unused))
+#define __weak		/* of two definitions the linker takes the first (make scx) */
 #define __hidden
 #define __ksym
 #define __kconfig
@@ -36,27 +48,32 @@ typedef _Bool bool;
 #define __arena
 #define __kptr
 #define __contains(type, member)
+#define __arg_trusted
+#define __arg_nullable
+#define __arg_arena
+#define __arg_ctx
 #define private(name) static
 #define likely(x)	      __builtin_expect(!!(x), 1)
 #define unlikely(x)	      __builtin_expect(!!(x), 0)
 #define READ_ONCE(x)	      (*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, v)      (*(volatile __typeof__(x) *)&(x) = (v))
 #define barrier()	      __asm__ volatile("" ::: "memory")
+#define barrier_var(x)	      __asm__ volatile("" : "+r"(x))
+#define cmpxchg(p, old, new)  __sync_val_compare_and_swap(p, old, new)
 #define ARRAY_SIZE(x)	      ((int)(sizeof(x) / sizeof((x)[0])))
 #define offsetof(t, m)	      __builtin_offsetof(t, m)
 #define container_of(p, t, m) ((t *)((char *)(p)-offsetof(t, m)))
-#define min(a, b)	      ((a) < (b) ? (a) : (b))
-#define max(a, b)	      ((a) > (b) ? (a) : (b))
 #define memset		      __builtin_memset
 #define memcpy		      __builtin_memcpy
 
 /* A map's description is in the types of its members; maps.py reads it. */
 #define __uint(name, val)  int(*name)[val]
 #define __type(name, val)  __typeof__(val) *name
+#define __ulong(name, val) u64 *name
 #define __array(name, val) __typeof__(val) *name[]
 
 enum { BPF_ANY, BPF_NOEXIST, BPF_EXIST };
-enum { BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
+enum { BPF_F_MMAPABLE = 1024, BPF_F_NO_PREALLOC = 1, BPF_LOCAL_STORAGE_GET_F_CREATE = 1 };
 enum { BPF_F_TIMER_ABS = 1, BPF_F_TIMER_CPU_PIN = 2, CLOCK_MONOTONIC = 1 };
 #define NUMA_NO_NODE  (-1)
 #define BPF_MAX_LOOPS (8 * 1024 * 1024)
@@ -74,6 +91,9 @@ enum { BPF_F_TIMER_ABS = 1, BPF_F_TIMER_CPU_PIN = 2, CLOCK_MONOTONIC = 1 };
 #define ENOSPC	   28
 #define ENOSYS	   38
 #define EOPNOTSUPP 95
+#define ETIMEDOUT  110
+#define EALREADY   114
+#define ECANCELED  125
 
 /* --- numbers of sched_ext -------------------------------------------------- */
 
@@ -142,6 +162,16 @@ struct user_exit_info {
 	     __attribute__((cleanup(bpf_iter_##type##_destroy))) = scx_iter_begin_##type(args);    \
 	     ((cur) = bpf_iter_##type##_next(&scx_it));)
 
+/* Fields are read as they are: p->a->b. */
+#define SCX_READ_1(p, a)		 ((p)->a)
+#define SCX_READ_2(p, a, b)		 ((p)->a->b)
+#define SCX_READ_3(p, a, b, c)		 ((p)->a->b->c)
+#define SCX_READ_OF(_1, _2, _3, of, ...) of
+#define BPF_CORE_READ(p, fields...)                                                                \
+	SCX_READ_OF(fields, SCX_READ_3, SCX_READ_2, SCX_READ_1)(p, fields)
+#define bpf_core_read(to, size, from) (memcpy(to, from, size), 0)
+#define bpf_probe_read_kernel	      bpf_core_read
+
 #define bpf_core_type_exists(t)		    1
 #define bpf_core_field_exists(f)	    1
 #define bpf_core_enum_value_exists(t, v)    1
@@ -177,6 +207,10 @@ static inline bool time_after(u64 a, u64 b)
 #define time_after_eq(a, b)  (!time_after(b, a))
 #define time_before_eq(a, b) time_after_eq(b, a)
 
+/* The number of the highest bit, and one more; of 0 as of 1. */
+#define log2_u32(v) (31 - (u32)__builtin_clz((u32)(v) | 1))
+#define log2_u64(v) (64 - (u32)__builtin_clzll((u64)(v) | 1))
+
 /* 100 is the weight of nice 0. */
 #define scale_by_task_weight(p, v)	   ((u64)(v) * (p)->scx.weight / 100)
 #define scale_by_task_weight_inverse(p, v) ((u64)(v)*100 / (p)->scx.weight)
@@ -187,9 +221,16 @@ static inline bool time_after(u64 a, u64 b)
 
 /* --- BPF's and sched_ext's functions that are less here --------------------- */
 
-/* Memory of tasks lasts as long as an operation. */
-#define bpf_rcu_read_lock()		((void)0)
-#define bpf_rcu_read_unlock()		((void)0)
+/* Memory of tasks lasts as long as an operation, and nothing interrupts that. */
+#define bpf_rcu_read_lock()	     ((void)0)
+#define bpf_rcu_read_unlock()	     ((void)0)
+#define bpf_preempt_disable()	     ((void)0)
+#define bpf_preempt_enable()	     ((void)0)
+#define bpf_local_irq_save(flags)    ((void)(flags))
+#define bpf_local_irq_restore(flags) ((void)(flags))
+typedef struct {
+	void *lock;
+} class_rcu_t;
 #define bpf_task_acquire(p)		(p)
 #define bpf_task_release(p)		((void)(p))
 #define bpf_cgroup_acquire(cgrp)	(cgrp)
@@ -198,7 +239,13 @@ static inline bool time_after(u64 a, u64 b)
 #define bpf_get_current_task_btf()	scx_bpf_cpu_curr((s32)bpf_get_smp_processor_id())
 #define bpf_printk(fmt, ...)		((void)0)
 #define scx_bpf_dump(fmt, ...)		((void)0)
-#define bpf_ktime_get_boot_ns		bpf_ktime_get_ns
+/* Nobody reads ring buffers. */
+#define bpf_ringbuf_reserve(map, size, flags) ((void)(map), (void *)0)
+#define bpf_ringbuf_submit(record, flags)     ((void)(record))
+#define bpf_ringbuf_discard(record, flags)    ((void)(record))
+#define bpf_ktime_get_boot_ns		      bpf_ktime_get_ns
+#define cpu_priority(cpu)		      ((void)(cpu), -EOPNOTSUPP)
+#define cmask_distribute_init(arena)	      0 /* numbers of CPUs by topology, of 7.x */
 
 #define scx_bpf_put_cpumask(mask)	 ((void)(mask))
 #define scx_bpf_put_idle_cpumask(mask)	 ((void)(mask))

@@ -13,6 +13,11 @@ long bpf_map_pop_elem(void *map, void *value);
 long bpf_map_peek_elem(void *map, void *value);
 void *bpf_task_storage_get(void *map, struct task_struct *p, void *value, u64 flags);
 long bpf_task_storage_delete(void *map, struct task_struct *p);
+/* @nr pages of the arena @map, zeroed, which are given back; NULL: there are none. */
+void *bpf_arena_alloc_pages(void *map, void *address, u32 nr, int node, u64 flags);
+void bpf_arena_free_pages(void *map, void *address, u32 nr);
+/* Takes the lock that is a word of an arena: 0, or -ETIMEDOUT if nobody releases it. */
+s32 scx_arena_lock(u32 *word);
 long bpf_timer_init(struct bpf_timer *timer, void *map, u64 flags);
 long bpf_timer_set_callback(struct bpf_timer *timer, void *callback);
 long bpf_timer_start(struct bpf_timer *timer, u64 ns, u64 flags);
@@ -118,6 +123,9 @@ s32 cpu_llc_size(s32 cpu);
 /* The next CPU of @cpu's core after @after (-1: the first); -1 if there is none. */
 s32 half_sibling(s32 cpu, s32 after);
 bool half_has_smt(void);
+/* The number of @cpu's core, and of its last-level cache. */
+u32 half_core(s32 cpu);
+u32 half_llc(s32 cpu);
 /* In 1024ths of the fastest CPU's. */
 u32 half_capacity(s32 cpu);
 /* From now on the functions of BPF run on @cpu. */
