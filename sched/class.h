@@ -156,7 +156,8 @@ struct class_smp_ops {
 
 	/*
 	 * At the end of a switch, if the class has its bit in rq->push: give tasks that wait to
-	 * other CPUs, by rq->handover. NOTICE_TIMER may do that too.
+	 * other CPUs, by rq->handover. NOTICE_TIMER may do that too. The last class that has it may
+	 * drop and retake the lock, if it first hands those tasks over (deliver).
 	 */
 	void (*push)(struct rq *rq);
 };

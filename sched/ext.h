@@ -51,7 +51,7 @@ enum ext_ops_flags {
 	EXT_OPS_SWITCH_PARTIAL = 0x8, /* only tasks of SCHED_EXT are the scheduler's */
 };
 
-enum ext_kick { EXT_KICK_IDLE = 0x1, EXT_KICK_PREEMPT = 0x2 };
+enum ext_kick { EXT_KICK_IDLE = 0x1, EXT_KICK_PREEMPT = 0x2, EXT_KICK_WAIT = 0x4 };
 enum ext_pick_idle { EXT_PICK_IDLE_CORE = 0x1 };
 #define EXT_ITER_REVERSE (1ull << 16)
 
@@ -222,8 +222,12 @@ struct ext_moved {
 bool ext_move(struct ext_call *, struct ext_iter *, struct task *t, u64 dsq, u64 enq_flags,
 	      const struct ext_moved *how);
 
-/* @cpu chooses anew; with EXT_KICK_PREEMPT the task that runs there has no slice left. */
-void ext_kick(struct ext_call *, s32 cpu, u64 flags);
+/*
+ * @cpu chooses anew; with EXT_KICK_PREEMPT the task that runs there has no slice left. With
+ * EXT_KICK_WAIT the caller's CPU, @here, switches soon, too, and behind that it waits until @cpu
+ * has chosen, unless no task of the scheduler runs there. Interrupts are off.
+ */
+void ext_kick(struct ext_call *, u32 here, s32 cpu, u64 flags);
 /* The default choice of a CPU; @idle: it idled, and is taken. */
 s32 ext_select_default(struct ext_call *, struct task *t, s32 prev, u64 wake_flags, bool *idle);
 /* The same among the CPUs of @mask: one that idled, or a waker's that sleeps soon; or -EBUSY. */

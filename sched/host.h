@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The seam: all that the scheduler asks of its host. The kernel, the unit
- * tests and the simulator each implement these eleven functions; nothing else
+ * tests and the simulator each implement these twelve functions; nothing else
  * is undefined in the scheduler's objects (`make test` checks that with nm).
  *
  * Every function may be called with runqueue locks held and interrupts off,
@@ -48,6 +48,13 @@ void host_timer(unsigned cpu, u64 when);
  * calls may coalesce.
  */
 void host_kick(unsigned cpu, bool urgent);
+
+/*
+ * The caller, on @cpu behind a switch and without a lock, has nothing to do before other CPUs have
+ * acted, which may need an answer of this one. True: a moment has passed for that. False: it passes
+ * when the call of sched_switch_end() is over, before the task of @cpu does anything.
+ */
+bool host_wait(unsigned cpu);
 
 /* @cpu does @capacity / 1024 of the fastest one's work from now on; 0: it idles. See freq.h */
 void host_set_speed(unsigned cpu, u32 capacity);

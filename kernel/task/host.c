@@ -39,6 +39,18 @@ void host_kick(unsigned cpu, bool urgent)
 		arch_send_reschedule(cpu);
 }
 
+/* A CPU that waits for an answer to an interrupt gets it meanwhile (smp.c). */
+bool host_wait(unsigned cpu)
+{
+	debug_assert(cpu == arch_cpu_id() && !arch_irq_enabled());
+	arch_preempt_disable();
+	arch_irq_enable();
+	arch_cpu_relax();
+	arch_irq_disable();
+	arch_preempt_enable();
+	return true;
+}
+
 __noreturn void host_bug(const char *file, int line, const char *what)
 {
 	panic("%s:%d: %s", file, line, what);

@@ -313,6 +313,7 @@ static struct task *ext_pick(struct rq *rq)
 		if (is_idle_task(rq->curr))
 			ext_idles(er, true, false);
 	}
+	ext_answer(er);
 	return t;
 }
 
@@ -344,6 +345,7 @@ static void ext_put_prev(struct rq *rq, struct task *t)
 			resched(rq);
 	}
 	tell_release(er);
+	ext_answer(er);
 }
 
 /* --- ticks and yields ----------------------------------------------------- */
@@ -443,7 +445,7 @@ const struct sched_class ext_class = {
 	.put_prev = ext_put_prev,
 	.pickable = ext_pickable,
 	.yield = ext_yield,
-	.smp = { .select_cpu = ext_select_cpu },
+	.smp = { .select_cpu = ext_select_cpu, .push = ext_push },
 	.params = { .prio = ext_prio,
 		    .admit = ext_admit,
 		    .set_attr = ext_set_attr,

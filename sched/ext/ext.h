@@ -86,7 +86,7 @@ struct ext_rq {
 	struct list queued; /* all runnable tasks, the one that runs included */
 	u32 nr_queued;
 	struct list deferred;
-	struct task *curr; /* that runs, and is queued */
+	struct task *curr; /* that runs, and is queued; others ask whether there is one */
 	bool last;	   /* curr gives way to nobody (ENQ_LAST), and is not counted as pickable */
 	struct task *held; /* see PROTOCOL: holding; set under the lock of the queue */
 	u64 watch_at;	   /* when to look for tasks that wait too long; 0: never */
@@ -94,6 +94,12 @@ struct ext_rq {
 	u32 kick;	   /* enum ext_kicked, ored by any CPU; atomic */
 	u32 nr_vain;	   /* kicks in a row that let nobody run: see count_vain() */
 	u64 kicked_at;	   /* when the last one was heard */
+	u32 answered;	   /* ext.waits as it chose last, for others; see kick.c */
+	/* whom it waits for; this CPU only, interrupts off */
+	bool waits; /* there are such CPUs */
+	struct cpumask awaited;
+	u32 *number; /* [nr_cpus], that it drew for each of them */
+	/* guarded by: rq lock */
 	u32 nr_slots, nr_dispatched;
 	struct ext_slot slot[EXT_BATCH_MAX];
 } __aligned(64);
@@ -107,6 +113,7 @@ struct ext {
 	bool builtin_idle;
 	bool bypass;	      /* no operation decides; written once, to true */
 	bool ended;	      /* `exit` is complete */
+	u32 waits;	      /* numbers of kicks that are waited for; atomic */
 	u64 turn;	      /* tells each task's time with the scheduler from others; atomic */
 	u32 ending;	      /* who sets it first writes `exit`; atomic */
 	struct ext_exit exit; /* written once */
@@ -215,6 +222,17 @@ void ext_place(struct ext_rq *er, struct task *t, u64 flags);
 /* The CPU of @er begins to idle, or ends it. @change: it was otherwise before. */
 void ext_idles(struct ext_rq *er, bool idle, bool change);
 unsigned ext_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
+
+/* --- kicks (kick.c) ------------------------------------------------------- */
+
+/* The CPU of @er, locked, has news: it was kicked, or is to wait for a CPU that it kicked. */
+void ext_hear(struct ext_rq *er);
+/* The CPU of @er, locked, has chosen. */
+void ext_answer(struct ext_rq *er);
+/* Behind a switch of @rq's CPU, locked: it waits for those that it kicked. Drops the lock. */
+void ext_push(struct rq *rq);
+/* Is there such a CPU? If not, that is a fault. (idle.c) */
+bool ext_cpu_is_valid(struct ext_call *c, s32 cpu);
 
 /* --- coming and going (load.c, fault.c) ----------------------------------- */
 

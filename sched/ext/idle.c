@@ -198,7 +198,7 @@ unsigned ext_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned re
 
 /* --- what an operation may do --------------------------------------------- */
 
-static bool cpu_is_valid(struct ext_call *c, s32 cpu)
+bool ext_cpu_is_valid(struct ext_call *c, s32 cpu)
 {
 	if (cpu >= 0 && (u32)cpu < c->x->s->nr_cpus)
 		return true;
@@ -218,7 +218,7 @@ s32 ext_select_default(struct ext_call *c, struct task *t, s32 prev, u64 wake_fl
 	u32 waker = c->kind == EXT_SELECT ? c->cpu : t->cpu;
 
 	*idle = false;
-	if (!cpu_is_valid(c, prev) || !idle_is_known(c))
+	if (!ext_cpu_is_valid(c, prev) || !idle_is_known(c))
 		return prev;
 	return (s32)select_default(c->x, t, (u32)prev, waker, wake_flags, idle);
 }
@@ -231,7 +231,7 @@ s32 ext_select_within(struct ext_call *c, struct task *t, s32 prev, u64 wake_fla
 			    wake_flags, flags & EXT_PICK_IDLE_CORE };
 	u32 cpu;
 
-	if (!cpu_is_valid(c, prev) || !idle_is_known(c))
+	if (!ext_cpu_is_valid(c, prev) || !idle_is_known(c))
 		return -EBUSY;
 	cpu = select_idle(c->x, &q);
 	return cpu == CPU_MAX ? -EBUSY : (s32)cpu;
@@ -239,7 +239,7 @@ s32 ext_select_within(struct ext_call *c, struct task *t, s32 prev, u64 wake_fla
 
 bool ext_take_idle(struct ext_call *c, s32 cpu)
 {
-	return cpu_is_valid(c, cpu) && idle_is_known(c) && take(c->x, (u32)cpu);
+	return ext_cpu_is_valid(c, cpu) && idle_is_known(c) && take(c->x, (u32)cpu);
 }
 
 s32 ext_pick_idle(struct ext_call *c, const struct cpumask *mask, u64 flags)
@@ -263,21 +263,4 @@ const struct cpumask *ext_idle_mask(struct ext_call *c, bool cores)
 {
 	idle_is_known(c);
 	return cores ? &c->x->cores : &c->x->idle;
-}
-
-void ext_kick(struct ext_call *c, s32 cpu, u64 flags)
-{
-	struct rq *rq;
-
-	if (!cpu_is_valid(c, cpu))
-		return;
-	rq = cpu_rq(c->x->s, (u32)cpu);
-	if (!READ_ONCE(rq->online))
-		return;
-	if ((flags & EXT_KICK_IDLE) && !is_idle_task(READ_ONCE(rq->curr)))
-		return;
-	__atomic_fetch_or(&c->x->cpu[cpu].kick,
-			  flags & EXT_KICK_PREEMPT ? KICKED | KICKED_PREEMPT : KICKED,
-			  __ATOMIC_RELEASE);
-	poke(rq);
 }

@@ -160,42 +160,6 @@ void sched_ext_settle(struct sched *s, struct task *t)
 
 /* --- news about a CPU ----------------------------------------------------- */
 
-/* Kicks of a CPU, and the time between them, after which it seems to do nothing else. */
-#define VAIN_KICKS  8192u
-#define VAIN_GAP_NS (100 * NS_PER_US)
-
-/*
- * A scheduler that kicks a CPU whenever that switches lets nobody run there. Its tasks are picked
- * again and again, so none waits for long; and in a simulation, where a switch may take no time,
- * there would be no end. Tasks that go to sleep there have run, and count against it (ext_dequeue).
- */
-static void count_vain(struct ext_rq *er, u32 kick)
-{
-	u64 gap = kick & KICKED_PREEMPT ? VAIN_GAP_NS : 1;
-
-	debug_assert_locked(er->rq);
-	er->nr_vain = er->rq->clock - er->kicked_at < gap ? er->nr_vain + 1 : 0;
-	er->kicked_at = er->rq->clock;
-	if (er->nr_vain >= VAIN_KICKS)
-		ext_fault(er->x, er, "CPU %u is kicked again and again, and no task can run there",
-			  er->rq->cpu);
-}
-
-static void was_kicked(struct ext_rq *er)
-{
-	u32 kick = __atomic_exchange_n(&er->kick, 0, __ATOMIC_ACQ_REL);
-
-	debug_assert_locked(er->rq);
-	ext_move_deferred(er);
-	if (!kick || !er->rq->online)
-		return;
-	count_vain(er, kick);
-	if ((kick & KICKED_PREEMPT) && er->curr)
-		ext_part(er->curr)->seen->slice = 0;
-	class_set_active(er->rq, CLASS_ext, true);
-	resched(er->rq);
-}
-
 /* A scheduler that does not know what to do about it is to be loaded anew. */
 static void hotplugs(struct ext_rq *er, bool comes)
 {
@@ -221,7 +185,7 @@ static void ext_notice(struct rq *rq, enum class_notice notice)
 		ext_watch(er);
 		break;
 	case NOTICE_POKE:
-		was_kicked(er);
+		ext_hear(er);
 		break;
 	case NOTICE_ONLINE:
 		hotplugs(er, true);
@@ -265,7 +229,7 @@ static void idle_ends(struct rq *rq, struct task *t)
 size_t sched_ext_size(unsigned nr_cpus, unsigned nr_dsqs)
 {
 	return sizeof(struct ext) + nr_cpus * sizeof(struct ext_rq) +
-	       nr_dsqs * sizeof(struct ext_dsq);
+	       nr_dsqs * sizeof(struct ext_dsq) + nr_cpus * nr_cpus * sizeof(u32);
 }
 
 static void init_memory(struct ext *x, struct sched *s, unsigned nr_dsqs, const struct ext_ops *ops)
@@ -284,6 +248,7 @@ static void init_memory(struct ext *x, struct sched *s, unsigned nr_dsqs, const 
 
 		er->rq = cpu_rq(s, cpu);
 		er->x = x;
+		er->number = (u32 *)&x->dsq[nr_dsqs] + cpu * s->nr_cpus;
 		ext_dsq_init(&er->local, EXT_DSQ_LOCAL);
 		list_init(&er->queued);
 		list_init(&er->deferred);

@@ -51,6 +51,16 @@ void host_kick(unsigned cpu, bool urgent)
 		queue_set(&host->queue, &c->kick, host->now + host->config.costs.ipi_ns);
 }
 
+/* The least time between two looks of a CPU that waits for another. */
+#define LOOK_NS 100u
+
+/* The CPU is busy with looking: it does that again when this time is over. */
+bool host_wait(unsigned cpu)
+{
+	sim_pay(&host->cpus[cpu], max(host->config.costs.ipi_ns, (u64)LOOK_NS));
+	return false;
+}
+
 void host_set_speed(unsigned cpu, u32 capacity)
 {
 	sim_set_speed(host, &host->cpus[cpu], capacity);

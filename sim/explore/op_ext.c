@@ -27,6 +27,7 @@ struct gambler {
 	struct ext_seen seen[WORLD_TASKS];
 	struct task *kept[WORLD_TASKS];
 	unsigned nr_kept;
+	const struct sim *sim;
 	void *memory;
 	struct task *moving; /* that a move is likely to hold, while its locks are changed */
 };
@@ -147,7 +148,7 @@ static void gamble_enqueue(struct ext_call *c, struct task *t, u64 flags)
 	else
 		keep(t);
 	if (!draw(4))
-		ext_kick(c, (s32)t->cpu, draw(4));
+		ext_kick(c, gambler.sim->this_cpu, (s32)t->cpu, draw(8));
 }
 
 static void gamble_dequeue(struct ext_call *c, struct task *t, u64 flags)
@@ -221,8 +222,8 @@ static void gamble_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
 	for (unsigned dsq = draw(NR_DSQS), n = 0; n < NR_DSQS && draw(8); n++)
 		if (move_to_local(c, (dsq + n) % NR_DSQS) && draw(2))
 			break;
-	if (!draw(16))
-		ext_kick(c, cpu, 0);
+	if (!draw(8))
+		ext_kick(c, (u32)cpu, (s32)draw(gambler.sim->config.nr_cpus), draw(8));
 }
 
 static void gamble_release(struct ext_call *c, s32 cpu)
@@ -307,7 +308,8 @@ static void load(struct world *w, u32 arg)
 	const struct ext_ops *chosen;
 
 	scx_go(false); /* of a run that failed */
-	gambler = (struct gambler){ .memory = aligned_alloc(64, (size + 63) & ~63ul) };
+	gambler =
+		(struct gambler){ .sim = w->sim, .memory = aligned_alloc(64, (size + 63) & ~63ul) };
 	EXPECT(gambler.memory);
 	__builtin_memset(gambler.memory, 0, size);
 	if (which)

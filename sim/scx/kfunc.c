@@ -223,10 +223,12 @@ s32 scx_bpf_select_cpu_and(struct task_struct *p, s32 prev, u64 wake_flags,
 	return t ? ext_select_within(CALL, t, prev, wake_flags, mask, flags) : -EBUSY;
 }
 
-/* With SCX_KICK_WAIT too nobody waits: the caller holds a lock that the other CPU may want. */
+/* A user half is on none of the CPUs on which it seems to be, and waits for none. */
 void scx_bpf_kick_cpu(s32 cpu, u64 flags)
 {
-	ext_kick(CALL, cpu, flags);
+	if (scx_frame()->pinned)
+		flags &= ~(u64)EXT_KICK_WAIT;
+	ext_kick(CALL, scx_this_cpu(), cpu, flags);
 }
 
 bool scx_bpf_test_and_clear_cpu_idle(s32 cpu)

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.sim.test_scx import CRATES, DIVIDES, FOREIGN, load, pages_in, partial
+from tests.sim.test_scx import CRATES, DIVIDES, FOREIGN, WAITS, load, pages_in, partial
 from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
@@ -287,6 +287,24 @@ def test_a_task_that_ends_while_a_call_has_it_is_passed_over(guest, tmp_path):
     text = guest(ENDS, cpus=2, icount=True, files=late(tmp_path))
     assert 'BPF scheduler "late" disabled (unregistered from BPF)\n' in text
     assert "sched_ext: late: 10 have ended meanwhile\n" in text and text.rstrip().splitlines()[-2] == "disabled"
+
+
+def waiting(directory):
+    (directory / "waits.bpf.c").write_text(WAITS)
+    return files_of(path_of(directory / "waits.bpf.c"))
+
+
+def test_a_kick_that_is_to_wait_waits_until_the_other_cpu_has_chosen(guest, tmp_path):
+    text = guest(use("scx:waits.o,only_busy=1") + "taskset 2 hog -t 300ms & taskset 1 hack -g 3; wait", cpus=2,
+                 icount=True, files=waiting(tmp_path))
+    assert "sched_ext: waits: 0 of 20 too early" in text
+
+
+def test_cpus_that_wait_for_each_other_go_on(guest, tmp_path):
+    """Meanwhile threads exit, so that CPUs also wait for answers of those that wait."""
+    text = guest(use("scx:waits.o,mutual=1") + f"hog -n 3 -t 200ms & hack -g 2; wait; cat {ROOT_DIR}/state", cpus=2,
+                 icount=True, files=waiting(tmp_path))
+    assert "80000 messages" in text and text.rstrip().splitlines()[-2] == "enabled"
 
 
 THREADS = """#include <scx/common.bpf.h>

@@ -355,14 +355,90 @@ def test_a_program_has_the_rate_of_ticks_in_a_word_of_its_own_size(sim, tmp_path
     assert "HZ 100" in run.err
 
 
-def test_a_kick_that_is_to_wait_is_a_kick(sim, tmp_path):
+def test_a_cpu_that_kicks_itself_does_not_wait(sim, tmp_path):
     """The kicked CPU chooses anew, so that a burst does not wait for the end of the hog's slice of 20 ms."""
-    source = tmp_path / "waits.bpf.c"
+    source = tmp_path / "itself.bpf.c"
     source.write_text(BROKEN % ("scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, SCX_SLICE_DFL, enq_flags);\n"
                                 "if (!scx_bpf_task_running(p)) scx_bpf_kick_cpu(0, SCX_KICK_WAIT | SCX_KICK_PREEMPT);",
                                 0))
     run = sim("--scx", load(str(source)), "--time", "1s", "hogs:n=1", "bursts:n=1,run=1ms,sleep=5ms")
     assert not run.err and run.row("burst")["wait_ns"]["p90"] == 0
+
+
+# CPU 0 kicks CPU 1 in dispatch. The task that it switches to stops too early if CPU 1 has not been asked since. With
+# only_busy that is while CPU 1 hears no interrupt; with mutual both kick each other in each dispatch.
+WAITS = """#include <scx/common.bpf.h>
+const volatile bool only_busy;
+const volatile bool mutual;
+static u32 nr_choices, before, nr_kicks, nr_early;
+static bool busy;
+static enum { NO_KICK, KICKED, SWITCHED } step;
+void BPF_STRUCT_OPS(waits_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    scx_bpf_dsq_insert(p, 0, SCX_SLICE_DFL, enq_flags);
+}
+void BPF_STRUCT_OPS(waits_dispatch, s32 cpu, struct task_struct *prev)
+{
+    struct task_struct *other = scx_bpf_cpu_curr(1);
+    nr_choices += cpu == 1;
+    if (mutual) {
+        scx_bpf_kick_cpu(1 - cpu, SCX_KICK_WAIT);
+    } else if (cpu == 0 && step == NO_KICK && (busy || !only_busy) && other && !(other->flags & PF_IDLE)) {
+        step = KICKED;
+        before = nr_choices;
+        scx_bpf_kick_cpu(1, SCX_KICK_WAIT | SCX_KICK_PREEMPT);
+    }
+    scx_bpf_dsq_move_to_local(0, 0);
+}
+void BPF_STRUCT_OPS(waits_tick, struct task_struct *p)
+{
+    u32 was = nr_kicks;
+    if (scx_bpf_task_cpu(p) != 1)
+        return;
+    busy = true;
+    for (volatile u32 i = 0; i < 20000 && nr_kicks == was && only_busy; i++)
+        asm volatile("pause");
+    busy = false;
+}
+void BPF_STRUCT_OPS(waits_running, struct task_struct *p)
+{
+    if (scx_bpf_task_cpu(p) == 0 && step == KICKED)
+        step = SWITCHED;
+}
+void BPF_STRUCT_OPS(waits_stopping, struct task_struct *p, bool runnable)
+{
+    if (scx_bpf_task_cpu(p) != 0 || step != SWITCHED)
+        return;
+    step = NO_KICK;
+    nr_early += nr_choices == before;
+    if (++nr_kicks == 20)
+        scx_bpf_exit(0, "%u of %u too early", nr_early, nr_kicks);
+}
+s32 BPF_STRUCT_OPS_SLEEPABLE(waits_init) { return scx_bpf_create_dsq(0, -1); }
+SCX_OPS_DEFINE(waits_ops, .enqueue = (void *)waits_enqueue, .dispatch = (void *)waits_dispatch,
+               .tick = (void *)waits_tick, .running = (void *)waits_running, .stopping = (void *)waits_stopping,
+               .init = (void *)waits_init, .name = "waits");
+"""
+
+
+@pytest.fixture(name="waits", scope="module")
+def program_that_waits_for_the_cpus_that_it_kicks(tmp_path_factory):
+    source = tmp_path_factory.mktemp("scx") / "waits.bpf.c"
+    source.write_text(WAITS)
+    return load(str(source))
+
+
+def test_a_kick_that_is_to_wait_waits_until_the_other_cpu_has_chosen(sim, waits):
+    """A kick takes 20 us, and the tasks of CPU 0 run for 5 us at a time."""
+    run = sim("--check", "--scx", waits, "--cost-ipi", "20us", "--cpus", "2", "--time", "1s", "hogs:n=1,cpus=1",
+              "pingpong:cpus=0")
+    assert "waits: 0 of 20 too early" in run.err and run.result()["overhead_ns"] == pytest.approx(20 * 20_000, rel=0.1)
+
+
+def test_cpus_that_wait_for_each_other_go_on(sim, waits):
+    run = sim("--check", "--scx", f"{waits},mutual=1", "--cost-ipi", "20us", "--cpus", "2", "--time", "1s",
+              "hogs:n=3", "bursts:n=2,run=2ms,sleep=3ms")
+    assert not run.err and run.share("hog") + run.share("burst") > 199
 
 
 def partial(directory, name, words=""):

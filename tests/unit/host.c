@@ -137,6 +137,12 @@ void host_kick(unsigned cpu, bool urgent)
 		host->on_kick(host, cpu);
 }
 
+bool host_wait(unsigned cpu)
+{
+	(void)cpu;
+	return false;
+}
+
 void host_set_speed(unsigned cpu, u32 capacity)
 {
 	host->speed[cpu] = capacity;

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Kicks: a scheduler has a CPU choose anew, and may wait until that has.
+ *
+ * PROTOCOL: waiting for kicked CPUs. The CPU that kicks draws the next number of ext.waits, and
+ * notes it and the CPU that it kicks. A CPU that has chosen publishes the number that was drawn
+ * last (`answered`). Behind its own switch the CPU that kicked publishes, too, drops its runqueue's
+ * lock, and waits until each CPU that it noted has published its number or a later one, or runs
+ * nothing of the scheduler. CPUs cannot wait for each other for ever: if A waits for B, then B
+ * published before A drew its number, and so before A published; a ring of such CPUs would have no
+ * first one. A choice that was under way when the kick came is an answer as well.
+ *
+ * Locks: the runqueue's for all but the kick itself. Source: Linux 7.2 (docs/sources.md).
+ */
+#include "sched/ext/ext.h"
+
+/* --- kicking -------------------------------------------------------------- */
+
+/* @here, which is the CPU of the caller, is to wait for @er's. */
+static void note_wait(struct ext_rq *here, const struct ext_rq *er)
+{
+	cpumask_set(&here->awaited, er->rq->cpu);
+	here->number[er->rq->cpu] = __atomic_add_fetch(&er->x->waits, 1, __ATOMIC_SEQ_CST);
+	WRITE_ONCE(here->waits, true);
+	poke(here->rq);
+}
+
+void ext_kick(struct ext_call *c, u32 here, s32 cpu, u64 flags)
+{
+	struct rq *rq;
+
+	if (!ext_cpu_is_valid(c, cpu))
+		return;
+	rq = cpu_rq(c->x->s, (u32)cpu);
+	if (!READ_ONCE(rq->online))
+		return;
+	if ((flags & EXT_KICK_IDLE) && !is_idle_task(READ_ONCE(rq->curr)))
+		return;
+	if ((flags & EXT_KICK_WAIT) && (u32)cpu != here && READ_ONCE(c->x->cpu[cpu].curr))
+		note_wait(&c->x->cpu[here], &c->x->cpu[cpu]);
+	__atomic_fetch_or(&c->x->cpu[cpu].kick,
+			  flags & EXT_KICK_PREEMPT ? KICKED | KICKED_PREEMPT : KICKED,
+			  __ATOMIC_RELEASE);
+	poke(rq);
+}
+
+/* --- being kicked --------------------------------------------------------- */
+
+/* Kicks of a CPU, and the time between them, after which it seems to do nothing else. */
+#define VAIN_KICKS  8192u
+#define VAIN_GAP_NS (100 * NS_PER_US)
+
+/*
+ * A scheduler that kicks a CPU whenever that switches lets nobody run there. Its tasks are picked
+ * again and again, so none waits for long; and in a simulation, where a switch may take no time,
+ * there would be no end. Tasks that go to sleep there have run, and count against it (ext_dequeue).
+ */
+static void count_vain(struct ext_rq *er, u32 kick)
+{
+	u64 gap = kick & KICKED_PREEMPT ? VAIN_GAP_NS : 1;
+
+	debug_assert_locked(er->rq);
+	er->nr_vain = er->rq->clock - er->kicked_at < gap ? er->nr_vain + 1 : 0;
+	er->kicked_at = er->rq->clock;
+	if (er->nr_vain >= VAIN_KICKS)
+		ext_fault(er->x, er, "CPU %u is kicked again and again, and no task can run there",
+			  er->rq->cpu);
+}
+
+void ext_hear(struct ext_rq *er)
+{
+	u32 kick = __atomic_exchange_n(&er->kick, 0, __ATOMIC_ACQ_REL);
+
+	debug_assert_locked(er->rq);
+	ext_move_deferred(er);
+	/* To wait for others it chooses anew, too; if it has nothing to choose among: at once. */
+	if (er->waits && er->curr)
+		resched(er->rq);
+	else if (er->waits)
+		ext_answer(er);
+	if (!kick || !er->rq->online)
+		return;
+	count_vain(er, kick);
+	if ((kick & KICKED_PREEMPT) && er->curr)
+		ext_part(er->curr)->seen->slice = 0;
+	class_set_active(er->rq, CLASS_ext, true);
+	resched(er->rq);
+}
+
+/* --- waiting -------------------------------------------------------------- */
+
+void ext_answer(struct ext_rq *er)
+{
+	debug_assert_locked(er->rq);
+	__atomic_store_n(&er->answered, __atomic_load_n(&er->x->waits, __ATOMIC_ACQUIRE),
+			 __ATOMIC_RELEASE);
+	if (unlikely(er->waits))
+		class_set_push(er->rq, CLASS_ext, true);
+}
+
+/* Has @er's CPU chosen since the number @number was drawn, or nothing of the scheduler to run? */
+static bool has_answered(const struct ext_rq *er, u32 number)
+{
+	return (s32)(__atomic_load_n(&er->answered, __ATOMIC_ACQUIRE) - number) >= 0 ||
+	       !READ_ONCE(er->curr);
+}
+
+/* Forgets the CPUs that have answered. Is there one that has not? */
+static bool has_to_wait(struct ext_rq *er)
+{
+	struct ext *x = er->x;
+	u32 cpu;
+
+	debug_assert_locked(er->rq);
+	for_each_cpu(cpu, &er->awaited)
+		if (x->bypass || has_answered(&x->cpu[cpu], er->number[cpu]))
+			cpumask_clear(&er->awaited, cpu);
+	er->waits = !cpumask_empty(&er->awaited);
+	return er->waits;
+}
+
+void ext_push(struct rq *rq)
+{
+	struct ext_rq *er;
+
+	debug_assert_locked(rq);
+	class_set_push(rq, CLASS_ext, false);
+	/* Others may wait for the tasks that are on their way. */
+	deliver(rq);
+	rq_lock(rq);
+	/* While the lock is dropped the scheduler may be unloaded. */
+	while ((er = ext_of(rq)) && er->waits && has_to_wait(er)) {
+		bool passed;
+
+		ext_answer(er);
+		rq_unlock(rq);
+		passed = host_wait(rq->cpu);
+		rq_lock(rq);
+		if (!passed) {
+			poke(rq);
+			return;
+		}
+	}
+	class_set_push(rq, CLASS_ext, false);
+}
