@@ -155,9 +155,8 @@ static bool ext_dequeue(struct rq *rq, struct task *t, unsigned queue_flags)
 	struct ext_task *e = ext_part(t);
 	u64 flags = queue_flags & DEQUEUE_SLEEP;
 
-	/* It has run: that makes up for some kicks (count_vain). */
 	if (flags)
-		er->nr_vain -= min(er->nr_vain, 64u);
+		ext_has_run(er);
 	take_back(er, t, flags);
 	if (er->curr == t)
 		stop_running(er, t, false);

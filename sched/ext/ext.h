@@ -227,6 +227,12 @@ unsigned ext_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned re
 
 /* The CPU of @er, locked, has news: it was kicked, or is to wait for a CPU that it kicked. */
 void ext_hear(struct ext_rq *er);
+/* A task has run on @er's CPU, locked: that makes up for some kicks in vain (count_vain). */
+static inline void ext_has_run(struct ext_rq *er)
+{
+	er->nr_vain -= min(er->nr_vain, 64u);
+}
+
 /* The CPU of @er, locked, has chosen. */
 void ext_answer(struct ext_rq *er);
 /* Behind a switch of @rq's CPU, locked: it waits for those that it kicked. Drops the lock. */

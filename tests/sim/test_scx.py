@@ -411,7 +411,7 @@ void BPF_STRUCT_OPS(waits_stopping, struct task_struct *p, bool runnable)
         return;
     step = NO_KICK;
     nr_early += nr_choices == before;
-    if (++nr_kicks == 20)
+    if (++nr_kicks == 8)
         scx_bpf_exit(0, "%u of %u too early", nr_early, nr_kicks);
 }
 s32 BPF_STRUCT_OPS_SLEEPABLE(waits_init) { return scx_bpf_create_dsq(0, -1); }
@@ -432,7 +432,7 @@ def test_a_kick_that_is_to_wait_waits_until_the_other_cpu_has_chosen(sim, waits)
     """A kick takes 20 us, and the tasks of CPU 0 run for 5 us at a time."""
     run = sim("--check", "--scx", waits, "--cost-ipi", "20us", "--cpus", "2", "--time", "1s", "hogs:n=1,cpus=1",
               "pingpong:cpus=0")
-    assert "waits: 0 of 20 too early" in run.err and run.result()["overhead_ns"] == pytest.approx(20 * 20_000, rel=0.1)
+    assert "waits: 0 of 8 too early" in run.err and run.result()["overhead_ns"] == pytest.approx(8 * 20_000, rel=0.1)
 
 
 def test_cpus_that_wait_for_each_other_go_on(sim, waits):
