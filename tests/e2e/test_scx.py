@@ -353,7 +353,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(own_init_task, struct task_struct *p, struct scx_in
 
     if (!node || !mask || !nr_cpus || nr_cpus != scx_bpf_nr_cpu_ids())
         return -12;
-    node->key = p->pid * 7919 % 1000;
+    node->key = p->pid * 7607 % 1000;
     bpf_cpumask_set_cpu(node->key % nr_cpus, mask);
     if (bpf_kptr_xchg(&node->mask, mask))
         return -17;
@@ -400,7 +400,7 @@ def test_divisions_by_zero_and_arenas_are_those_of_the_simulator(guest, tmp_path
     (tmp_path / "divides.bpf.c").write_text(DIVIDES)
     files = {**files_of(path_of(tmp_path / "divides.bpf.c")), **files_of(path_of(pages_in(tmp_path)))}
     text = guest(use("scx:divides.o") + f"hog -t 100ms > /dev/null; cat {ROOT_DIR}/state; " + use("scx:pages.o")
-                 + "hog -t 200ms", cpus=2, icount=True, files=files)
+                 + "hog -n 3 -t 200ms", cpus=2, icount=True, files=files)
     assert "divides: of" not in text
     expect(r"^enabled$", text)
     expect(r"sched_ext: pages: enough", text)
