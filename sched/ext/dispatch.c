@@ -18,7 +18,7 @@ void ext_local_in(struct ext_rq *er, struct task *t, u64 flags)
 	debug_assert_locked(rq);
 	ext_dsq_add(&er->local, t, flags);
 	__atomic_store_n(&ext_part(t)->op, OP_NONE, __ATOMIC_RELEASE);
-	count_running(rq, 1);
+	ext_count_in(rq);
 	class_set_active(rq, CLASS_ext, true);
 	if ((flags & EXT_ENQ_PREEMPT) && er->curr && er->curr != t) {
 		ext_part(er->curr)->seen->slice = 0;

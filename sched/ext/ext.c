@@ -133,8 +133,10 @@ static void ext_charge(struct rq *rq)
 /* Is the task that runs to give way though nobody else is there? It counts unless it is. */
 static void set_last(struct ext_rq *er, bool last)
 {
-	if (er->last != last)
-		count_running(er->rq, last ? -1 : 1);
+	if (er->last && !last)
+		ext_count_in(er->rq);
+	else if (last && !er->last)
+		count_running(er->rq, -1);
 	er->last = last;
 }
 

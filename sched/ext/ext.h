@@ -24,6 +24,7 @@
  */
 #pragma once
 
+#include "sched/balance/sharedq.h"
 #include "sched/core/core.h"
 #include "sched/ext.h"
 
@@ -222,6 +223,15 @@ void ext_place(struct ext_rq *er, struct task *t, u64 flags);
 /* The CPU of @er begins to idle, or ends it. @change: it was otherwise before. */
 void ext_idles(struct ext_rq *er, bool idle, bool change);
 unsigned ext_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned reason);
+
+/* One task more counts on @rq, locked. A fair task that was alone there waits beside it. */
+static inline void ext_count_in(struct rq *rq)
+{
+	debug_assert_locked(rq);
+	count_running(rq, 1);
+	if (rq->nr_running == 2)
+		sharedq_crowded(rq);
+}
 
 /* --- kicks (kick.c) ------------------------------------------------------- */
 

@@ -25,14 +25,14 @@ static const struct ext_ops in_order = {
 	.attach = attach,
 };
 
-static void *load(struct machine *m)
+static void *load(struct machine *m, const struct ext_ops *ops)
 {
 	size_t bytes = ALIGN_UP(sched_ext_size(m->nr_cpus, 0), 64ul);
 	void *memory = aligned_alloc(64, bytes);
 
 	assert_non_null(memory);
 	__builtin_memset(memory, 0, bytes);
-	assert_int_equal(sched_ext_load(m->s, memory, 0, &in_order), 0);
+	assert_int_equal(sched_ext_load(m->s, memory, 0, ops), 0);
 	settle(m);
 	return memory;
 }
@@ -41,7 +41,7 @@ static void *load(struct machine *m)
 static void a_task_that_leaves_a_throttled_group_preempts_a_less_urgent_class(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
-	void *memory = load(m);
+	void *memory = load(m, &in_order);
 	struct task_group *tg = new_group(m, NULL);
 	struct task *hidden = spawn_in(m, tg, 0), *less = spawn(m, "less", SCHED_EXT, 0);
 
@@ -59,10 +59,74 @@ static void a_task_that_leaves_a_throttled_group_preempts_a_less_urgent_class(vo
 	free(memory);
 }
 
+static struct task *kept;
+
+/* Nobody takes the task to a CPU at once because that idles. */
+static s32 stay(struct ext_call *call, struct task *t, s32 prev, u64 wake_flags)
+{
+	(void)call;
+	(void)t;
+	(void)wake_flags;
+	return prev;
+}
+
+/* CPU 1 is to look at it. */
+static void keep(struct ext_call *call, struct task *t, u64 flags)
+{
+	(void)flags;
+	kept = t;
+	ext_kick(call, 0, 1, 0);
+}
+
+/* Whichever CPU asks: the task goes to CPU 0. */
+static void give_to_the_first(struct ext_call *call, s32 cpu, struct task *prev)
+{
+	struct task *t = kept;
+
+	(void)cpu;
+	(void)prev;
+	kept = NULL;
+	if (t)
+		ext_insert(call, t, EXT_DSQ_LOCAL_ON, EXT_SLICE_DEFAULT, 0);
+}
+
+/* CPU 0 is to switch to the fair task, and has not yet, when CPU 1 brings another, and idles. */
+static void a_fair_task_that_is_not_alone_any_more_is_shared(void **state)
+{
+	static const struct ext_ops to_the_first = {
+		.name = "to_the_first",
+		.flags = EXT_OPS_SWITCH_PARTIAL,
+		.attach = attach,
+		.select_cpu = stay,
+		.enqueue = keep,
+		.dispatch = give_to_the_first,
+	};
+	struct machine *m = machine_new(2, 1000);
+	void *memory;
+	struct task *fair, *less;
+
+	(void)state;
+	set_feature(m, "SHARED_RUNQ");
+	memory = load(m, &to_the_first);
+	fair = spawn(m, "fair", SCHED_NORMAL, 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	less = spawn(m, "less", SCHED_EXT, 0);
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_true(sched_wake(m->s, fair, TASK_INTERRUPTIBLE, 0, 0));
+	assert_true(sched_wake(m->s, less, TASK_INTERRUPTIBLE, 0, 0));
+	assert_task(switch_cpu(m, 1, false), fair);
+	sched_check(m->s);
+	settle(m);
+	assert_task(running(m, 0), less);
+	machine_free(m);
+	free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_task_that_leaves_a_throttled_group_preempts_a_less_urgent_class),
+		cmocka_unit_test(a_fair_task_that_is_not_alone_any_more_is_shared),
 	};
 
 	return cmocka_run_group_tests_name("partial", tests, NULL, NULL);
