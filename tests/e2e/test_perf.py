@@ -85,8 +85,9 @@ sleep 0.1; /root/perf sched record -C 2,3 sleep 0.3 > out.txt; /root/perf sched 
 @needs_perf
 def test_perf_counts_the_turns_of_hogs(guest):
     """The seed's experiment, with perf as the judge: two hogs on each of two isolated CPUs, whose turns are 12 ms with
-    four CPUs (9 ms, up to a tick; 16 ms if a turn begins right after one). Each wait begins with a preemption at the
-    border to user mode, for a hog calls the kernel all the time, and Debian's model of preemption lets it come back.
+    four CPUs (9 ms, up to a tick; 16 ms if a turn begins right after it, and one more where perf comes by to begin).
+    Each wait begins with a preemption at the border to user mode, for a hog calls the kernel all the time, and Debian's
+    model of preemption lets it come back.
     """
     put, files = dynamic_program(shutil.which("perf"), most=40)
     text = guest(put + SEED, cpus=4, icount=True, shift=3, mem=1500, files=files,
@@ -94,7 +95,7 @@ def test_perf_counts_the_turns_of_hogs(guest):
     ran, switches, mean, longest = map(float, re.search(
         r"^ +hog:\(4\) +\| +([\d.]+) ms \| +(\d+) \| avg: *([\d.]+) ms \| max: *([\d.]+) ms", text, re.M).groups())
     assert 580 < ran < 700 and ran / 12 - 4 <= switches <= ran / 12 + 2, text
-    assert 11 < mean < 12.1 and 11.9 < longest < 16.1, text
+    assert 11 < mean < 12.1 and 11.9 < longest < 20.1, text
 
 
 TWELVE = """export HOME=/root; cd /tmp; taskset 4 hog -q -n 2 -t 6s > /dev/null &

@@ -444,8 +444,9 @@ static int wake_urgent_here(bool ran[4])
 	waitq_init(&gate.q, "gate");
 	t = kthread_create("urgent", pass_gate, &gate);
 	SELFTEST_CHECK(t);
-	while (!__atomic_load_n(&gate.waits, __ATOMIC_SEQ_CST))
-		settle();
+	while (!__atomic_load_n(&gate.waits, __ATOMIC_SEQ_CST) ||
+	       READ_ONCE(t->task.on_rq) == TASK_QUEUED)
+		settle(); /* until it sleeps: else it passes on another CPU */
 	preempt_disable();
 	here = cpumask_of(arch_cpu_id());
 	unsigned long flags = arch_irq_save();
