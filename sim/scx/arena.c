@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The arena of a program: pages that it asks for and gives back, and locks that lie in them. All of
- * its memory is there from loading on, so that pages can be had with interrupts off. A program has
- * at most one arena, as on Linux.
+ * The arena of a program: pages that it asks for and gives back. All of its memory is there from
+ * loading on, so that pages can be had with interrupts off. A program has at most one arena, as on
+ * Linux.
  */
-#include "lib/errno.h"
 #include "lib/string.h"
 #include "sim/scx/binding.h"
 #include "sim/scx/include/scx/functions.h"
@@ -38,11 +37,6 @@ void scx_arena_close(void)
 {
 	scx_free_large(arena.memory);
 	memset(&arena, 0, sizeof(arena));
-}
-
-static void fault(const char *what)
-{
-	ext_report(scx_frame()->call, EXT_EXIT_ERROR, 0, what);
 }
 
 /* The first of @nr free pages in a row; nr_pages: there are none. */
@@ -80,25 +74,12 @@ void bpf_arena_free_pages(void *map, void *address, u32 nr)
 
 	if (map != arena.map || (uintptr_t)address % PAGE_BYTES || first > arena.nr_pages ||
 	    nr > arena.nr_pages - first) {
-		fault("pages that are not the arena's are given back");
+		ext_report(scx_frame()->call, EXT_EXIT_ERROR, 0,
+			   "pages that are not the arena's are given back");
 		return;
 	}
 	memset(address, 0, (size_t)nr * PAGE_BYTES);
 	host_lock(&arena.lock);
 	memset(&arena.used[first], false, nr);
 	host_unlock(&arena.lock);
-}
-
-/* Looks at a lock before its holder counts as lost. */
-#define LOOKS_MAX (1u << 22)
-
-s32 scx_arena_lock(u32 *word)
-{
-	scx_need(word, sizeof(*word), true);
-	for (u32 looks = 0; __atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE); looks++) {
-		if (looks == LOOKS_MAX)
-			return -ETIMEDOUT;
-		scx_relax();
-	}
-	return 0;
 }

@@ -330,6 +330,23 @@ void scx_bpf_cpuperf_set(s32 cpu, u32 perf)
 /* Looks at a lock before its holder counts as lost. */
 #define LOOKS_MAX (1u << 22)
 
+/* False: nobody releases the lock that is @word. */
+static bool take(u32 *word)
+{
+	for (u32 looks = 0; __atomic_exchange_n(word, 1, __ATOMIC_ACQUIRE); looks++) {
+		if (looks == LOOKS_MAX)
+			return false;
+		scx_relax();
+	}
+	return true;
+}
+
+s32 scx_arena_lock(u32 *word)
+{
+	scx_need(word, sizeof(*word), true);
+	return take(word) ? 0 : -ETIMEDOUT;
+}
+
 void bpf_spin_lock(struct bpf_spin_lock *lock)
 {
 	struct scx_frame *frame = scx_frame();
@@ -339,12 +356,9 @@ void bpf_spin_lock(struct bpf_spin_lock *lock)
 		fault("a second lock in one call");
 		return;
 	}
-	for (u32 looks = 0; __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE); looks++) {
-		if (looks == LOOKS_MAX) {
-			fault("a lock that nobody releases");
-			return;
-		}
-		scx_relax();
+	if (!take(&lock->taken)) {
+		fault("a lock that nobody releases");
+		return;
 	}
 	frame->lock = lock;
 }

@@ -7,6 +7,11 @@
  */
 #pragma once
 
+/* Most programs of crates have these. */
+#define HALF_USUAL_FLAGS                                                                           \
+	(SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED |                 \
+	 SCX_OPS_ALLOW_QUEUED_WAKEUP)
+
 static void user_half(enum half_phase phase);
 
 #define HALF_SET(constant, value)                                                                  \

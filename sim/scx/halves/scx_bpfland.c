@@ -2,9 +2,7 @@
 /* The user half of scx_bpfland: all CPUs are primary ones. */
 #include "half.h"
 
-#define HALF_FLAGS                                                                                 \
-	SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_MIGRATION_DISABLED |                  \
-		SCX_OPS_ALLOW_QUEUED_WAKEUP
+#define HALF_FLAGS HALF_USUAL_FLAGS
 
 static void user_half(enum half_phase phase)
 {

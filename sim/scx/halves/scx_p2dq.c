@@ -60,19 +60,31 @@ static void set_options(void)
 	HALF_SET(debug, 0);
 }
 
-/* The part of the machine that has those CPUs for which @of says @id; all of them if it is NULL. */
+/* The part of the machine that has those CPUs for which @of says @id. */
 static void add_node(u32 (*of)(s32 cpu), u32 id)
 {
 	struct arena_alloc_mask_args mask = { 0 };
 	struct arena_topology_node_init_args node = { .id = id };
+	u64 *words;
 
 	if (arena_alloc_mask(&mask))
 		scx_bpf_error("no memory for the machine's tree");
-	half_for_each_cpu(cpu) if (!of || of(cpu) == id)((u64 *)mask.bitmap)[cpu / 64] |=
-		1ull << (cpu % 64);
+	words = (u64 *)mask.bitmap;
+	half_for_each_cpu(cpu)
+	{
+		if (of(cpu) == id)
+			words[cpu / 64] |= 1ull << (cpu % 64);
+	}
 	node.bitmap = mask.bitmap;
 	if (arena_topology_node_init(&node))
 		scx_bpf_error("the library refuses the machine's tree");
+}
+
+/* The machine, and its one node. */
+static u32 whole_of(s32 cpu)
+{
+	(void)cpu;
+	return 0;
 }
 
 static u32 llc_of(s32 cpu)
@@ -95,7 +107,11 @@ static void add_level(u32 (*of)(s32 cpu))
 {
 	u32 next = 0;
 
-	half_for_each_cpu(cpu) if (of(cpu) == next) add_node(of, next++);
+	half_for_each_cpu(cpu)
+	{
+		if (of(cpu) == next)
+			add_node(of, next++);
+	}
 }
 
 static void add_tree(void)
@@ -113,8 +129,8 @@ static void add_tree(void)
 	}
 	if (arena_init(&library) || arena_topology_init(&most))
 		scx_bpf_error("no memory for the library");
-	add_node(NULL, 0);
-	add_node(NULL, 0);
+	add_level(whole_of);
+	add_level(whole_of);
 	add_level(llc_of);
 	add_level(core_of);
 	add_level(cpu_of);
