@@ -37,6 +37,13 @@ def load(source):
     return path
 
 
+def made_of(tmp_path_factory, name, text):
+    """The object of a source of its own, for a fixture."""
+    source = tmp_path_factory.mktemp("scx") / f"{name}.bpf.c"
+    source.write_text(text)
+    return load(str(source))
+
+
 def loaded(name):
     return load(f"examples/scx/{name}.bpf.c")
 
@@ -182,9 +189,8 @@ RULES = [
 
 @pytest.fixture(name="broken", scope="module")
 def program_that_breaks_one_rule_of_its_choice(tmp_path_factory):
-    source = tmp_path_factory.mktemp("scx") / "broken.bpf.c"
-    source.write_text(BROKEN % ("\n".join(f"\tif (rule == {n}) {{ {body} }}" for n, (body, _) in enumerate(RULES)), 0))
-    return load(str(source))
+    rules = "\n".join(f"\tif (rule == {n}) {{ {body} }}" for n, (body, _) in enumerate(RULES))
+    return made_of(tmp_path_factory, "broken", BROKEN % (rules, 0))
 
 
 @pytest.mark.parametrize("rule", range(len(RULES)), ids=[why for _, why in RULES])
@@ -244,9 +250,7 @@ SCX_OPS_DEFINE(divides_ops, .enqueue = (void *)divides_enqueue, .name = "divides
 
 @pytest.fixture(name="divides", scope="session")
 def program_that_divides_by_zero(tmp_path_factory):
-    source = tmp_path_factory.mktemp("scx") / "divides.bpf.c"
-    source.write_text(DIVIDES)
-    return load(str(source))
+    return made_of(tmp_path_factory, "divides", DIVIDES)
 
 
 def test_divided_by_zero_is_zero_and_the_rest_is_all(sim, divides):
@@ -423,9 +427,7 @@ SCX_OPS_DEFINE(waits_ops, .enqueue = (void *)waits_enqueue, .dispatch = (void *)
 
 @pytest.fixture(name="waits", scope="module")
 def program_that_waits_for_the_cpus_that_it_kicks(tmp_path_factory):
-    source = tmp_path_factory.mktemp("scx") / "waits.bpf.c"
-    source.write_text(WAITS)
-    return load(str(source))
+    return made_of(tmp_path_factory, "waits", WAITS)
 
 
 def test_a_kick_that_is_to_wait_waits_until_the_other_cpu_has_chosen(sim, waits):

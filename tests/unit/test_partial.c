@@ -8,7 +8,7 @@
 #include "group.h"
 #include "sched/ext.h"
 
-/* The one task that the scheduler has, as it sees it. */
+/* Returns the scheduler's view of a task. There is one, for the scheduler has one task. */
 static struct ext_seen *attach(struct ext_call *call, struct task *t)
 {
 	static struct ext_seen seen;
