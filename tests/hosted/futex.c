@@ -216,6 +216,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 struct model {
 	u32 word[WORDS];
 	bool told[WORDS]; /* all who might wait for another value were woken */
+	bool away[WORDS]; /* waiters may have been moved to the other word */
 	u64 now;
 	bool signalled[NR_FIBERS];
 	unsigned nr_threads, nr_waiting;
@@ -330,6 +331,7 @@ static void model_requeue(struct model *m, const struct call *call, struct answe
 	}
 	nr = model_wake(m, word_of(call), is_shared(call), woken_first(call), ~0u);
 	moved = model_move(m, word_of(call), is_shared(call), most_moved(call));
+	m->away[word_of(call)] |= most_moved(call) > 0;
 	if (compares)
 		nr += moved;
 	if (!compares || a->value < nr || a->value > most)
@@ -368,6 +370,12 @@ static void model_wake_op(struct model *m, const struct call *call, struct answe
 	a->value = nr;
 }
 
+static void model_tell(struct model *m, unsigned word)
+{
+	m->away[!word] = false;
+	m->told[word] |= !m->away[word];
+}
+
 static enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
 				     struct answer *a)
 {
@@ -386,7 +394,8 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 		if (call->how == USER_BAD && shared)
 			return ENDS;
 		a->value = model_wake(m, word, shared, most_woken(call), bits_of(call));
-		m->told[word] |= most_woken(call) > 1 && bits_of(call) == ~0u;
+		if (most_woken(call) > 1 && bits_of(call) == ~0u)
+			model_tell(m, word);
 		return ENDS;
 	case OP_STORE:
 		m->told[word] &= m->word[word] == value_of(call);
@@ -408,10 +417,15 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	}
 }
 
-/* The more urgent waiter came later and is woken first, also if both or one of them were moved. */
+/*
+ * The more urgent waiter came later and is woken first, also if both or one of them were moved. The
+ * last: a wait that was moved sleeps on when its first word is woken.
+ */
 static const char *const known[] = { "wait:0 / wait:0 / wake:2",
 				     "wait:1 / wait:1 / requeue:9 wake:2",
 				     "wait:1 / wait:0 / requeue:8 wake:3",
-				     "wait:1 / wait:1 / wake_op:192", NULL };
+				     "wait:1 / wait:1 / wake_op:192",
+				     "wait:4 / store:30 wake:6 / requeue:14",
+				     NULL };
 
 DEFINE_OBJECT(futex, "*(u32 *)object@2", .known = known, .model_may_end = model_may_end);
