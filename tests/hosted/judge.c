@@ -70,17 +70,20 @@ static void tell(struct search *s, unsigned nr, const struct answer *right, enum
 			 e->answer.digest, right->value, right->digest);
 }
 
-/* May the next call of thread @nr answer so in the state @model, which it changes? */
-static bool explains(struct search *s, unsigned nr, void *model)
+/* May the next call of thread @nr answer so, by @way, in the state @model, which it changes? */
+static bool explains(struct search *s, unsigned nr, u8 way, void *model)
 {
 	const struct event *e = &s->h->events[nr][s->next[nr]];
 	struct answer answer = e->answer;
 	enum model_says says;
 
 	if (e->answer.value == -ENOMEM && e->answer.failed)
-		return true;
+		return !way;
+	answer.way = way;
 	says = s->p->object->model_perform(model, nr, nr * MAX_CALLS + s->next[nr],
 					   &s->p->calls[nr][s->next[nr]], &answer);
+	if (says == NO_WAY)
+		return false;
 	if (says != ENDS && e->slept && e->answer.value == -ERESTARTSYS)
 		return true;
 	if (same(&answer, &e->answer) && (e->slept ? says == MAY_SLEEP : says != MUST_SLEEP))
@@ -111,26 +114,36 @@ static bool changed_nothing(const struct search *s, unsigned nr)
 	return slept(s, nr) && s->h->events[nr][s->next[nr]].answer.value == -ERESTARTSYS;
 }
 
+static bool search(struct search *s, const void *model);
+
+/* Is there an order that begins with the next call of thread @nr? @copy: a model's room. */
+static bool goes_on(struct search *s, unsigned nr, u8 way, const void *model, void *copy)
+{
+	bool found;
+
+	memcpy(copy, model, s->p->object->model_size);
+	if (!explains(s, nr, way, copy))
+		return false;
+	const void *then = changed_nothing(s, nr) ? model : copy;
+
+	s->next[nr]++;
+	s->placed++;
+	found = search(s, then);
+	s->next[nr]--;
+	s->placed--;
+	return found;
+}
+
 static bool search(struct search *s, const void *model)
 {
-	size_t size = s->p->object->model_size;
-	void *copy = malloc(size);
+	void *copy = malloc(s->p->object->model_size);
+	u8 last_way = s->h->world.failed ? s->p->object->last_way : 0;
 	bool left = false, found = false;
 
 	for (unsigned nr = 0; nr < s->p->nr_threads && !found; nr++) {
 		left |= has_call(s, nr);
-		if (!is_next(s, nr))
-			continue;
-		memcpy(copy, model, size);
-		if (!explains(s, nr, copy))
-			continue;
-		const void *then = changed_nothing(s, nr) ? model : copy;
-
-		s->next[nr]++;
-		s->placed++;
-		found = search(s, then);
-		s->next[nr]--;
-		s->placed--;
+		for (u8 way = 0; is_next(s, nr) && way <= last_way && !found; way++)
+			found = goes_on(s, nr, way, model, copy);
 	}
 	free(copy);
 	return found ||

@@ -19,14 +19,15 @@ struct answer {
 	long value;
 	u64 digest;  /* of the data that came with it */
 	bool failed; /* an allocation failed in that run */
+	u8 way;	     /* to last_way: how the call came to it */
 };
 
 #define ERESTARTSYS 512
 /* The value of a call in which the thread ended, with its wait status. */
 #define ENDED 0x10000
 
-/* Whether a call ends, by the model. */
-enum model_says { ENDS, MAY_SLEEP, MUST_SLEEP };
+/* Whether a call ends, by the model. NO_WAY: it has no such way to its answer. */
+enum model_says { ENDS, MAY_SLEEP, MUST_SLEEP, NO_WAY };
 
 struct object {
 	const char *name;
@@ -50,6 +51,8 @@ struct object {
 	 */
 	enum model_says (*model_perform)(void *model, unsigned nr, unsigned id,
 					 const struct call *call, struct answer *answer);
+	/* Where memory lacks, the ways to an answer are those from 0 to this. */
+	u8 last_way;
 	/* The state, as expressions of gdb in the file of destroy(@object): states.py. */
 	const char *state;
 	/* NULL, or: may the calls end in this state? */

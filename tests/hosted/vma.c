@@ -18,8 +18,6 @@ static const char *const op_names[] = { "map",	   "hint",     "fixed",	 "norepla
 					"move",	   "again",    "brk",	 "read",      "write",
 					"stack",   "show",     NULL };
 
-static bool alone;
-
 struct space {
 	struct mm mm;
 	struct proc proc;
@@ -72,7 +70,7 @@ static void *create(unsigned nr_threads)
 {
 	struct space *o = calloc(1, sizeof(*o));
 
-	alone = nr_threads == 1;
+	(void)nr_threads;
 	vma_init();
 	table_begin(MAP_MIN);
 	o->mm = (struct mm){ .refs = 2, .mmap_base = va(PLACED), .brk_start = va(0), .brk = va(0) };
@@ -160,36 +158,17 @@ static long touch(struct mm *mm, unsigned page, bool write, unsigned id)
 	return result;
 }
 
-/* Returns a bit for each page of the call that the change has reached. */
-static u64 changed(struct mm *mm, const struct call *call)
-{
-	u64 bits = 0;
-
-	mutex_lock(&mm->lock);
-	for (unsigned page = first_of(call); page < end_of(call); page++) {
-		const struct vma *v = vma_at(mm, va(page));
-
-		if (v && has_what_it_sets(call, v->prot, v->flags))
-			bits |= 1u << (page - first_of(call));
-	}
-	mutex_unlock(&mm->lock);
-	return bits;
-}
-
-static void set(struct space *o, const struct call *call, struct answer *a)
+static long set(struct space *o, const struct call *call)
 {
 	u64 start = va(first_of(call)), end = va(end_of(call));
+	long err;
 
 	if (call->op == OP_PROTECT)
-		a->value = mm_protect(&o->mm, start, end - start, prot_of(call));
+		err = mm_protect(&o->mm, start, end - start, prot_of(call));
 	else
-		a->value =
-			mm_set_flags(&o->mm, start, end, call->op == OP_DONTFORK ? VMA_DONTFORK : 0,
-				     call->op == OP_DOFORK ? VMA_DONTFORK : 0);
-	if (a->value == -ENOMEM)
-		a->value = HALF;
-	if (alone)
-		a->digest = changed(&o->mm, call);
+		err = mm_set_flags(&o->mm, start, end, call->op == OP_DONTFORK ? VMA_DONTFORK : 0,
+				   call->op == OP_DOFORK ? VMA_DONTFORK : 0);
+	return err == -ENOMEM ? HALF : err;
 }
 
 static void show(struct mm *mm, struct answer *a)
@@ -221,7 +200,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	else if (call->op == OP_UNMAP)
 		answer.value = mm_unmap(&o->mm, start, va(end_of(call)) - start);
 	else if (call->op <= OP_DOFORK)
-		set(o, call, &answer);
+		answer.value = set(o, call);
 	else if (call->op <= OP_AGAIN)
 		answer.value = remap(o, call);
 	else if (call->op == OP_BRK)
@@ -242,4 +221,4 @@ static const char *const known[] = {
 };
 
 DEFINE_OBJECT_BESIDE(vma, "$each(((struct space *)object)->mm.vmas, \"struct vma.node\")",
-		     .known = known);
+		     .known = known, .last_way = PAGES);

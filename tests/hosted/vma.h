@@ -95,14 +95,6 @@ static inline u64 va(unsigned page)
 
 enum { NO_PAGE = -100 }; /* and less: as mm_fault() */
 
-/* Are these the rights that the call gives, or the flags? */
-static inline bool has_what_it_sets(const struct call *call, unsigned prot, unsigned flags)
-{
-	if (call->op == OP_PROTECT)
-		return prot == prot_of(call);
-	return !(flags & VMA_DONTFORK) == (call->op == OP_DOFORK);
-}
-
 /* -ENOMEM of what may have an effect in spite of it. */
 #define HALF -1000
 
@@ -128,6 +120,5 @@ struct vma_model {
 	u8 content[OBJECTS][OBJECT_PAGES];
 	u8 size[OBJECTS];
 	unsigned brk;
-	bool alone;
 };
 DECLARE_MODEL(vma);

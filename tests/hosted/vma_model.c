@@ -13,7 +13,7 @@ void vma_model_create(void *model, unsigned nr_threads)
 	struct vma_model *m = model;
 
 	memset(m, 0, sizeof(*m));
-	m->alone = nr_threads == 1;
+	(void)nr_threads;
 	m->size[0] = FILE_PAGES;
 	for (unsigned i = 0; i < FILE_PAGES; i++)
 		m->content[0][i] = (u8)(100 + i);
@@ -157,37 +157,42 @@ static unsigned reach(const struct vma_model *m, const struct call *call, long *
 	return at;
 }
 
-/*
- * Rights stop at the first page that cannot have them. Flags stop nowhere. Without memory either
- * stops anywhere, and the model believes what it sees.
- */
-static void model_set(struct vma_model *m, const struct call *call, struct answer *a)
+static void set(struct vma_page *p, const struct call *call)
 {
-	bool believe = a->failed && a->value == HALF;
-	u64 seen = a->digest, bits = 0;
-	unsigned stop = end_of(call);
+	if (call->op == OP_PROTECT)
+		p->prot = (u8)prot_of(call);
+	else if (call->op == OP_DONTFORK)
+		p->flags |= VMA_DONTFORK;
+	else
+		p->flags &= (u8)~VMA_DONTFORK;
+}
+
+/*
+ * Rights stop at the first page that cannot have them. Flags stop nowhere. Way 1 and above: memory
+ * lacked at the mapping of that number, which stays as it is, as do those behind it.
+ */
+static enum model_says model_set(struct vma_model *m, const struct call *call, struct answer *a)
+{
+	unsigned lacked = a->way, stop = end_of(call), next;
 	long err = 0;
 
+	if (a->way && !(a->failed && a->value == HALF))
+		return NO_WAY;
 	if (call->op == OP_PROTECT)
 		stop = reach(m, call, &err);
-	for (unsigned i = first_of(call); i < stop; i++) {
-		struct vma_page *p = &m->page[i];
-
-		if (!p->used)
+	for (unsigned i = first_of(call); i < stop; i = next) {
+		next = min(end_of_mapping(m, i), stop);
+		if (!m->page[i].used) {
 			err = HALF;
-		if (!p->used || (believe && !(seen >> (i - first_of(call)) & 1)))
 			continue;
-		if (call->op == OP_PROTECT)
-			p->prot = (u8)prot_of(call);
-		else
-			p->flags = (u8)((p->flags & ~VMA_DONTFORK) |
-					(call->op == OP_DONTFORK ? VMA_DONTFORK : 0));
+		}
+		if (a->way && !--lacked)
+			return ENDS;
+		while (i < next)
+			set(&m->page[i++], call);
 	}
-	for (unsigned i = first_of(call); i < end_of(call); i++)
-		if (m->page[i].used && has_what_it_sets(call, m->page[i].prot, m->page[i].flags))
-			bits |= 1u << (i - first_of(call));
-	a->value = believe ? HALF : err;
-	a->digest = m->alone ? bits : 0;
+	a->value = err;
+	return lacked ? NO_WAY : ENDS;
 }
 
 /* The pages [@first, @end) to @to, and behind them new ones like them, @nr in all. */
@@ -368,7 +373,7 @@ enum model_says vma_model_perform(void *model, unsigned nr, unsigned id, const s
 		clear(m, first, end_of(call));
 		a->value = 0;
 	} else if (call->op <= OP_DOFORK) {
-		model_set(m, call, a);
+		return model_set(m, call, a);
 	} else if (call->op <= OP_AGAIN) {
 		a->value = model_remap(m, call);
 	} else if (call->op == OP_BRK) {
