@@ -468,23 +468,34 @@ static int wake_urgent_here(bool ran[4])
 	return err;
 }
 
+struct place_row {
+	const char *model;
+	bool ran[4];
+};
+
+static int check_places(const struct place_row *row)
+{
+	bool ran[4];
+
+	SELFTEST_CHECK(!preempt_choose(row->model));
+	SELFTEST_CHECK(!wake_urgent_here(ran));
+	SELFTEST_CHECK(!memcmp(ran, row->ran, sizeof(ran)));
+	return 0;
+}
+
 SELFTEST(preemption_waits_for_a_place_that_the_model_allows)
 {
-	static const struct {
-		const char *model;
-		bool ran[4];
-	} rows[] = {
+	static const struct place_row rows[] = {
 		{ "none", { false, false, false, true } },
 		{ "voluntary", { false, false, true, true } },
 		{ "lazy", { false, true, true, true } },
-		{ "full", { false, true, true, true } }, /* the last one: it stays */
+		{ "full", { false, true, true, true } },
 	};
-	bool ran[4];
+	const char *was = preempt_model->name;
+	int err = 0;
 
-	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++) {
-		SELFTEST_CHECK(!preempt_choose(rows[i].model));
-		SELFTEST_CHECK(!wake_urgent_here(ran));
-		SELFTEST_CHECK(!memcmp(ran, rows[i].ran, sizeof(ran)));
-	}
-	return 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(rows) && !err; i++)
+		err = check_places(&rows[i]);
+	preempt_choose(was);
+	return err;
 }
