@@ -291,7 +291,7 @@ void decisions_close(struct decision_file *file)
 {
 	put_end(file);
 	output_finish(file->out, "decisions", file->path);
-	printf("%s: %llu decisions; read it with: fairground decisions %s\n", file->path,
+	printf("%s: %llu decisions; read it with: make decisions ARGS=%s\n", file->path,
 	       (unsigned long long)file->nr, file->path);
 	for (u32 i = 0; i < ARRAY_SIZE(lists); i++)
 		free(file->rows[i].bytes);

@@ -219,7 +219,7 @@ def test_all_outputs_work_together(record, sim, tmp_path):
     words = ["--time", "200ms", *MIXED[4:], "bursts:policy=rr,prio=3"]
     trace, path = str(tmp_path / "t.dat"), str(tmp_path / "d.bin")
     told = sim(f"--explain 100ms --explain-cpu 1 --check --cpus 2 --trace {trace} --decisions {path}", *words).out
-    assert told.index("picked: ") < told.index("read it with: trace-cmd report") < told.index("fairground decisions")
+    assert told.index("picked: ") < told.index("read it with: trace-cmd report") < told.index("make decisions")
     alone, both = record("a.bin", "--cpus", "2", *words), list(decision_kinds.read(path))
     assert both == list(decision_kinds.read(alone))[:len(both)] and both[-1].time >= 100_000_000
     assert both[-1].kind == "pick" and f"picked: {both[-1].subject}, because" in told

@@ -154,7 +154,7 @@ def test_a_folder_beside_a_file_leaves_the_files_section(folders, capsys):
     out = folders / "both.html"
     few = [str(folders / name) for name in ("cfs", "eevdf", "cfs/1.dat")]
     assert __main__.main(["report", str(out), *few]) == 0
-    assert "1 runs, 10 pairs" in capsys.readouterr().out
+    assert "runs: 1, pairs: 10" in capsys.readouterr().out
     assert {"pairs", "1.dat", "dat2graph2-1.dat"} <= set(Page(out.read_text()).ids)
 
 

@@ -62,14 +62,14 @@ class Look:
     pointers: collections.Counter[str] = field(default_factory=collections.Counter)
     names: frozenset[str] = frozenset()
 
-    def __or__(self, other: "Look") -> "Look":
-        return Look(self.pointers | other.pointers, self.names | other.names)
-
-    def beyond(self, other: "Look") -> str:
-        """A sentence on something that is not in @other; "" if there is nothing."""
-        for name in sorted(self.pointers - other.pointers):
-            return (f"your code has a call or jump in {name}() to an address that it computes; all that this lab needs "
-                    "is called by its name; nothing was run")
+    def beyond(self, other: "Look", pointers: int) -> str:
+        """A sentence on something that is not in @other, nor one of @pointers calls through one; or ""."""
+        more = self.pointers - other.pointers
+        if more.total() > pointers:
+            allowed = (f"this lab needs {pointers} such at most" if pointers
+                       else "all that this lab needs is called by its name")
+            return (f"your code has a call or jump in {', '.join(f'{name}()' for name in sorted(more))} to an address "
+                    f"that it computes; {allowed}; nothing was run")
         for name in sorted(self.names - other.names):
             return (f"your code defines {name} for the whole program; what you add has to be static; nothing was run")
         return ""

@@ -73,7 +73,7 @@ class Lab:
     boots: str = "it runs"        # what a machine of the hand-out says when it is told to `echo it runs`
     refused: tuple[str, ...] = ()  # names that a region may not use, though a header of its file has them
     calls: tuple[str, ...] = ()   # what a region of the kernel may call beside what its file calls anyway
-    pointers: dict[str, int] = field(default_factory=dict)  # how often a function of regions may call through one
+    pointers: int = 0  # how often the regions may call through one, in all
 
     @property
     def kernel_files(self) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ def load(directory: pathlib.Path) -> Lab:
             boots=data["handout"].get("boots", "it runs"),
             calls=tuple(data.get("calls", ())),
             refused=tuple(data.get("refused", ())),
-            pointers=dict(data.get("pointers", {})),
+            pointers=int(data.get("pointers", 0)),
         )
     except KeyError as error:
         raise LabError(f"{path}: there is no {error.args[0]}") from error

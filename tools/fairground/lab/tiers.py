@@ -117,7 +117,7 @@ def _run_test(lab: Lab, workshop: Workshop, tests: UnitTests, test: str, seed: i
         other = _other_checks(lab, workshop, tests, test, seed, _record(ended))
         return not other, other, False
     why = _why_failed(ended.text, ended, workshop.tree, test)
-    return False, why if reports else f"the test reported nothing: {why}", False
+    return False, why if reports else f"the test did not come to its report: {why}", False
 
 
 def _unit_program(lab: Lab, workshop: Workshop, tests: UnitTests, seed: int) -> Iterator[Result]:

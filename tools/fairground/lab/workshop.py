@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A copy of the tree in which submissions are built one after another: what does not change is built once."""
 
-import collections
 import contextlib
 import fcntl
 import filecmp
@@ -286,7 +285,7 @@ class Workshop:
             self.references[lab.number] = of_reference("build/schedsim", lab)
             shutil.copy2(self.tree / "build/schedsim", self.tree / self.references[lab.number])
         self.put(lab, regions.stubs(lab))
-        self._may_look[lab.number] = objects.Look(collections.Counter(lab.pointers)) | self._look(lab)
+        self._may_look[lab.number] = self._look(lab)
         if lab.kernel_files:
             self.build(self.kernel_objects(lab))
             outside = regions.outside(handout.texts(lab), lab)
@@ -335,7 +334,7 @@ class Workshop:
 
     def reaches_around(self, lab: Lab) -> str:
         """A sentence on what the code does that neither reference nor stub does; "" if there is nothing."""
-        return self._look(lab).beyond(self._may_look[lab.number])
+        return self._look(lab).beyond(self._may_look[lab.number], lab.pointers)
 
     def fairground(self, *words: str) -> list[str]:
         """The words of a command of this tree's machine, run by the trunk's tools."""

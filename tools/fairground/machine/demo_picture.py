@@ -10,9 +10,10 @@ COLOURS = ("#0072b2", "#e69f00", "#009e73")
 LEFT, LANE, BAR, COLUMN, EVERY = 110, 34, 20, 12, 10  # pixels, but for the last: columns from one number to the next
 TO_TRY = """\
 Three things to try:
-  make run SCHED=eevdf                                   # the same under another scheduler
+  make run SCHED={other:35} # the same under another scheduler
   make run SMP=1 ICOUNT=1 CMD="hog -N 0,5,10 -t 2s"      # shares and waits by nice value
-  make trace ICOUNT=1 CMD="hack -g 2" OUT=hack.dat && make graph ARGS='dat2graph2 hack.dat'"""
+  make trace ICOUNT=1 CMD="hack -g 2" OUT=hack.dat && make graph ARGS='dat2graph2 hack.dat'
+"""
 
 
 def rows_of(console: str) -> list[tuple[str, str]]:

@@ -98,7 +98,7 @@ def choose(settings: Settings) -> tuple[Qemu, str]:
         return found[0], "the first found"
     fair = [q for q in found if q.version >= FAIR_ICOUNT]
     if fair:
-        return fair[0], "SMP under icount needs 8.1"
+        return fair[0], "new enough for SMP under icount"
     return found[0], "too old for SMP under icount, which needs 8.1: CPUs may starve; sh tools/setup.sh"
 
 

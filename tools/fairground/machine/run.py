@@ -115,7 +115,9 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     outcome = (demonstrate if interactive else without_terminal)(settings, arguments.monitor)
     picture = demo_picture.save(outcome.console, settings.build) if outcome and not settings.cmd else ""
     if picture:
-        write(f"The demonstration's picture is {picture}" + ("\n" if interactive else f"\n{demo_picture.TO_TRY}\n"))
+        write(f"The demonstration's picture is {picture}\n")
+    if picture and not interactive:
+        write(demo_picture.TO_TRY.format(other="cfs" if settings.sched == "eevdf" else "eevdf"))
     if interactive and not (outcome and outcome.problem):
         outcome = shell(settings, arguments.monitor)
     assert outcome

@@ -354,7 +354,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         whole.write(out, data)
     except OSError as error:
         raise UsageError(f"{out}: {error.strerror or error}") from error
-    said = f"{out}: {len(files)} runs, {f'{pairs.nr} pairs, ' if pairs else ''}{len(data)} bytes" \
+    said = f"{out}: runs: {len(files)}, {f'pairs: {pairs.nr}, ' if pairs else ''}{len(data)} bytes" \
         + (", which is much to send: choose with --range" if len(data) > MOST_FILE else "")
     result.tell([said], partial(head_of, pairs, files), (
         {"file": run.path, "facts": dict(run.facts), "verdicts": [
