@@ -36,8 +36,8 @@ endif
 endif
 
 .DEFAULT_GOAL := kernel
-TARGETS := kernel image iso sim wasm page plugin scx traits unit prop test check test-rest test-all tidy types \
-	generated docs format hooks clean help
+TARGETS := kernel image iso sim wasm page plugin scx scx-linux traits unit prop test check test-rest test-all tidy \
+	types generated docs format hooks clean help
 .DELETE_ON_ERROR:
 MAKEFLAGS += --no-builtin-rules
 

@@ -87,6 +87,24 @@ scx-programs:
 	mv $$made/so $$out.so; mv $$made/o $$out.o
 .PHONY: scx-programs
 
+# The same program for a Linux with sched_ext, and what loads it there, in the form of Debian 13. libbpf takes what a
+# type of the kernel has from the kernel.
+SCX_LINUX_CFLAGS := -target bpf -mcpu=v3 -O2 -g -fms-extensions -D__TARGET_ARCH_x86 -Wall -Wno-unused \
+	-Wno-microsoft-anon-tag -Wno-compare-distinct-pointer-types -I$(B)/scx/crates/linux \
+	-I$(B)/scx/crates/linux/bpf-compat -I$(B)/linux -I$(B)/trixie/include -I/usr/include/x86_64-linux-gnu \
+	-include tools/linux/names.h
+scx-linux: ## a program of sched_ext for Linux 7.2: SRC=main.bpf.c makes build/scx/main.bpf.o and attach
+	$(Q)test -f "$(SRC)" || { echo 'make scx-linux SRC=FILE.bpf.c: a file is to be named'; exit 2; }
+	$(Q)test -e $(B)/linux/vmlinux.h && test -e $(B)/trixie/libbpf.so.1 && test -d $(B)/scx/crates/linux || { \
+		echo 'make scx-linux needs headers of Linux: sh tools/setup.sh --compare --scx fetches them'; exit 2; }
+	@echo "  SCX     $(B)/scx/$(SCX).bpf.o"
+	$(Q)out=$(B)/scx/$(SCX).bpf.o; clang $(SCX_LINUX_CFLAGS) -c -o $$out.$$$$ $(SRC) && \
+		mv $$out.$$$$ $$out
+	$(Q)out=$(B)/scx/attach; $(CC) $(WARN) -O2 -isystem $(B)/trixie/include -o $$out.$$$$ \
+		tools/linux/attach.c $(B)/trixie/libbpf.so.1 -Wl,--allow-shlib-undefined,--disable-new-dtags \
+		-Wl,--dynamic-linker=/trixie/ld-linux-x86-64.so.2,-rpath=/trixie && mv $$out.$$$$ $$out
+.PHONY: scx-linux
+
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c or mine.bpf.c
 	$(Q)test -f "$(SRC)" || { echo 'make traits SRC=FILE.c: a file is to be named'; exit 2; }
 	$(Q)case "$(SRC)" in *.bpf.c) $(MAKE) --no-print-directory scx && PYTHONPATH=tools B=$(B) \

@@ -13,10 +13,11 @@
 #	--for USE	only what one thing needs, such as iso, page, pictures, gdb; several with commas
 #	--compare	also Debian's kernels 6.1, 6.12 and 7.2 in ${B:-build}/linux: make fidelity ARGS=--fresh
 #			boots the first two, make bench ARGS=--fresh all three; and in ${B:-build}/trixie the
-#			trace-cmd of Debian 13 with its libraries, a second judge of our traces
+#			trace-cmd of Debian 13 with its libraries, a second judge of our traces, and its libbpf
 #	--scx		also schedulers for sched_ext: in ${B:-build}/scx/linux those that come with Linux 6.12, in
 #			${B:-build}/scx/crates those that crates.io has:
-#			make scx SRC=build/scx/crates/scx_bpfland/main.bpf.c compiles one
+#			make scx SRC=build/scx/crates/scx_bpfland/main.bpf.c compiles one. With --compare also
+#			what make scx-linux needs, which makes one for Linux itself
 #	--lacks USE	install nothing: print a sentence about what is missing for it, if anything is
 #
 # Usage: sh tools/setup.sh [--docs] [--test] [--all] [--for USE] [--compare] [--scx] | --lacks USE
@@ -45,7 +46,7 @@ while [ $# -gt 0 ]; do
 		;;
 	--compare) compare=yes ;;
 	--scx) scx=yes ;;
-	--help) sed -n '3,22s/^# \{0,1\}//p' "$0"; exit ;;
+	--help) sed -n '3,23s/^# \{0,1\}//p' "$0"; exit ;;
 	*) usage ;;
 	esac
 	shift
@@ -276,7 +277,7 @@ fetch_kernels() {
 }
 
 # Kernel 7.2, from the suites of Debian that may have it. These move on to newer ones. Kernel and configuration are in
-# packages of their own there, which do not put them into /boot.
+# packages of their own there, which do not put them into /boot. Its types are for programs that are loaded into it.
 fetch_kernel_72() {
 	into=${B:-build}/linux
 	for suite in sid forky; do
@@ -285,8 +286,9 @@ fetch_kernel_72() {
 			sed -n 's/^ *Depends: linux-image-\(7\.2\..*\)/\1/p')
 		[ -n "$version" ] || continue
 		say "fetching Debian's kernel $version from $suite into $into"
-		unpack "linux-binary-$version" "linux-base-$version" || continue
+		unpack "linux-binary-$version" "linux-base-$version" linux-bpf-dev || continue
 		mkdir -p "$into/boot"
+		mv "$work/root/usr/include/x86_64-linux-gnu/linux/bpf/vmlinux.h" "$into" || return 1
 		rm -f "$into"/boot/*-7.2.*
 		for file in vmlinuz config; do
 			mv "$work/root/usr/lib/modules/$version/$file" "$into/boot/$file-$version" || return 1
@@ -298,13 +300,16 @@ fetch_kernel_72() {
 
 fetch_trace_cmd() {
 	into=${B:-build}/trixie
-	say "fetching trace-cmd and its libraries from trixie into $into"
+	say "fetching trace-cmd, libbpf and their libraries from trixie into $into"
 	use_suite debian trixie || return 1
 	rm -rf "$work/root" "$into"
-	unpack trace-cmd libtracefs1 libtraceevent1 libtraceevent1-plugin libzstd1 zlib1g libc6 || return 1
+	unpack trace-cmd libtracefs1 libtraceevent1 libtraceevent1-plugin libbpf1 libbpf-dev libelf1t64 libzstd1 \
+		zlib1g libc6 || return 1
 	mkdir -p "$into"
+	mv "$work/root/usr/include" "$into"
 	mv "$work/root/usr/bin/trace-cmd" "$work"/root/usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2 \
-		"$work"/root/usr/lib/x86_64-linux-gnu/lib*.so.* "$work/root/usr/lib/x86_64-linux-gnu/traceevent" "$into"
+		"$work"/root/usr/lib/x86_64-linux-gnu/lib*.so.* "$work"/root/usr/lib/x86_64-linux-gnu/libelf-*.so \
+		"$work/root/usr/lib/x86_64-linux-gnu/traceevent" "$into"
 }
 
 fetch_scx() {
@@ -343,9 +348,10 @@ fetch_crates() {
 		sed -n '/pmu[.]bpf/d; s|.*add_source("src/bpf/\(.*\)").*|\1|p' \
 			"$work/crates/vendor/scx_${crate%=*}/build.rs" >"$into/scx_${crate%=*}/sources"
 	done
-	rm -rf "$into/include"
+	rm -rf "$into/include" "$into/linux"
 	mkdir -p "$into/include"
-	cp -R "$work/crates/vendor/scx_${library%%=*}/bpf_h/lib" "$into/include" || return 1
+	cp -R "$work/crates/vendor/scx_${library%%=*}/bpf_h/lib" "$into/include" &&
+		cp -R "$work/crates/vendor/scx_${library%%=*}/bpf_h" "$into/linux" || return 1
 	rm -rf "$work/crates"
 }
 

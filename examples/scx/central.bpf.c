@@ -12,6 +12,7 @@
 char _license[] SEC("license") = "GPL";
 
 #define CENTRAL	    0
+#define MAX_CPUS    4096u
 #define INTERVAL_NS 1000000ULL
 
 const volatile u64 turn_ns = 20000000;
@@ -22,18 +23,18 @@ struct {
 	__type(value, s32);
 } waiting SEC(".maps");
 
-struct alarm {
+struct alarm_clock {
 	struct bpf_timer timer;
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, u32);
-	__type(value, struct alarm);
+	__type(value, struct alarm_clock);
 } alarms SEC(".maps");
 
-static u64 started[4096]; /* when each CPU's turn began; 0: it idles */
-static bool wants[4096];  /* it has asked for work */
+static u64 started[MAX_CPUS]; /* when each CPU's turn began; 0: it idles */
+static bool wants[MAX_CPUS];  /* it has asked for work */
 
 void BPF_STRUCT_OPS(central_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -61,7 +62,7 @@ static bool serve(s32 cpu)
 	scx_bpf_dsq_insert(p, fits ? SCX_DSQ_LOCAL_ON | cpu : SCX_DSQ_GLOBAL, SCX_SLICE_INF, 0);
 	bpf_task_release(p);
 	if (fits)
-		wants[cpu] = false;
+		wants[(u32)cpu % MAX_CPUS] = false;
 	return true;
 }
 
@@ -69,22 +70,23 @@ void BPF_STRUCT_OPS(central_dispatch, s32 cpu, struct task_struct *prev)
 {
 	s32 other;
 
-	wants[cpu] = true;
+	wants[(u32)cpu % MAX_CPUS] = true;
 	if (cpu != CENTRAL) {
 		scx_bpf_kick_cpu(CENTRAL, SCX_KICK_PREEMPT);
 		return;
 	}
-	bpf_for(other, 0, scx_bpf_nr_cpu_ids()) while (wants[other] && serve(other));
+	bpf_for(other, 0, scx_bpf_nr_cpu_ids()) while (wants[(u32)other % MAX_CPUS] &&
+						       serve(other) && can_loop);
 }
 
 void BPF_STRUCT_OPS(central_running, struct task_struct *p)
 {
-	started[scx_bpf_task_cpu(p)] = bpf_ktime_get_ns();
+	started[(u32)scx_bpf_task_cpu(p) % MAX_CPUS] = bpf_ktime_get_ns();
 }
 
 void BPF_STRUCT_OPS(central_stopping, struct task_struct *p, bool runnable)
 {
-	started[scx_bpf_task_cpu(p)] = 0;
+	started[(u32)scx_bpf_task_cpu(p) % MAX_CPUS] = 0;
 }
 
 static int alarm_rings(void *map, int *key, struct bpf_timer *timer)
@@ -92,8 +94,13 @@ static int alarm_rings(void *map, int *key, struct bpf_timer *timer)
 	u64 now = bpf_ktime_get_ns();
 	s32 cpu;
 
-	bpf_for(cpu, 0, scx_bpf_nr_cpu_ids()) if (started[cpu] && now - started[cpu] >= turn_ns)
-		scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	bpf_for(cpu, 0, scx_bpf_nr_cpu_ids())
+	{
+		u64 since = started[(u32)cpu % MAX_CPUS];
+
+		if (since && now - since >= turn_ns)
+			scx_bpf_kick_cpu(cpu, SCX_KICK_PREEMPT);
+	}
 	bpf_timer_start(timer, INTERVAL_NS, 0);
 	return 0;
 }
@@ -101,7 +108,7 @@ static int alarm_rings(void *map, int *key, struct bpf_timer *timer)
 s32 BPF_STRUCT_OPS_SLEEPABLE(central_init)
 {
 	u32 key = 0;
-	struct alarm *a = bpf_map_lookup_elem(&alarms, &key);
+	struct alarm_clock *a = bpf_map_lookup_elem(&alarms, &key);
 
 	if (!a || bpf_timer_init(&a->timer, &alarms, CLOCK_MONOTONIC))
 		return -EINVAL;

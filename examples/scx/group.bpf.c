@@ -15,7 +15,7 @@ char _license[] SEC("license") = "GPL";
 const volatile u64 slice_ns = 5000000;
 
 /* Times are ns of CPU time for a weight of 100. */
-static struct node {
+static struct child {
 	u64 vtime, own; /* had by the group, and by its own tasks */
 	u64 now;	/* the time of its child that was served last */
 	u32 weight, parent;
@@ -49,7 +49,7 @@ static u32 group_of(struct task_struct *p)
 /* Group @n waits: it has no claim to the time that it was away. */
 static void begin_to_wait(u32 n)
 {
-	struct node *node = &nodes[n], *up = &nodes[node->parent % MAX_GROUPS];
+	struct child *node = &nodes[n], *up = &nodes[node->parent % MAX_GROUPS];
 
 	if (time_before(node->vtime, up->now))
 		node->vtime = up->now;
@@ -112,7 +112,7 @@ void BPF_STRUCT_OPS(group_dispatch, s32 cpu, struct task_struct *prev)
 				break;
 			at = next;
 		}
-		if (scx_bpf_dsq_move_to_local(at) || !at)
+		if (scx_bpf_dsq_move_to_local(at, 0) || !at)
 			return;
 	}
 }
@@ -135,14 +135,16 @@ void BPF_STRUCT_OPS(group_stopping, struct task_struct *p, bool runnable)
 s32 BPF_STRUCT_OPS_SLEEPABLE(group_cgroup_init, struct cgroup *cgrp,
 			     struct scx_cgroup_init_args *args)
 {
-	struct cgroup *up = cgrp->level ? bpf_cgroup_ancestor(cgrp, cgrp->level - 1) : NULL;
-	u32 n, *number = bpf_cgrp_storage_get(&numbers, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	u32 *number = bpf_cgrp_storage_get(&numbers, cgrp, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct cgroup *up;
+	u32 n = MAX_GROUPS, i;
 
-	bpf_for(n, 0, MAX_GROUPS) if (!nodes[n].there) break;
+	bpf_for(i, 0, MAX_GROUPS) if (n == MAX_GROUPS && !nodes[i].there) n = i;
 	if (!number || n >= MAX_GROUPS)
 		return -ENOMEM;
+	up = cgrp->level ? bpf_cgroup_ancestor(cgrp, cgrp->level - 1) : NULL;
 	*number = n;
-	nodes[n] = (struct node){ .weight = args->weight, .parent = number_of(up), .there = true };
+	nodes[n] = (struct child){ .weight = args->weight, .parent = number_of(up), .there = true };
 	if (up)
 		bpf_cgroup_release(up);
 	return scx_bpf_create_dsq(n, -1);
