@@ -27,6 +27,11 @@ def test_switches_shares_and_latencies_are_linuxs(sched):
     assert ", 0 fail" in fairground("fidelity", "--fast", "--scheds", sched)
 
 
+@pytest.mark.nightly("a program for sched_ext that gives other shares than on Linux, or waits")
+def test_shares_and_waits_under_a_program_are_linuxs():
+    assert ", 0 explained, 0 fail" in fairground("fidelity", "--scheds", "scx:vtime", "--runs", "1")
+
+
 @pytest.mark.nightly("metrics of a run on Linux that are those of another thing")
 @pytest.mark.skipif(not glob.glob(f"{BUILD}/linux/boot/vmlinuz-6.12.*"), reason="setup.sh --compare fetches it")
 def test_linux_is_a_side_of_a_comparison():

@@ -30,7 +30,8 @@ def test_a_row_passes_up_to_its_bound(kind, percent):
 @pytest.mark.parametrize("kind, linux, ours, verdict", [
     ("counts", 3, 4, "PASS"), ("counts", 3, 5, "FAIL"), ("counts", 0, 1, "PASS"), ("counts", 0, 2, "FAIL"),
     ("latencies", 5, 2, "PASS"), ("latencies", 5, 8.1, "FAIL"), ("amounts", 7, 7.4, "FAIL"),
-    ("migrations", 6, 9, "PASS"), ("migrations", 6, 10, "FAIL")])
+    ("migrations", 6, 9, "PASS"), ("migrations", 6, 10, "FAIL"), ("points", 69, 70, "PASS"), ("points", 2, 3.1, "FAIL"),
+    ("waits", 90000, 94000, "PASS"), ("waits", 90000, 85999, "FAIL")])
 def test_small_figures_may_differ_by_a_step(kind, linux, ours, verdict):
     assert fidelity.Row("case.figure", kind).verdict([ours], [linux]) == verdict
 
@@ -58,11 +59,18 @@ def test_an_explained_row_has_bounds_of_its_own(ours, verdict):
     assert fidelity.Row("case.figure", "counts", KNOWN).verdict([ours], [100]) == verdict
 
 
-@pytest.mark.parametrize("sched", KERNELS)
+def kept_of(sched):
+    """The cases for @sched, and what is kept of its Linux."""
+    cases, release = fidelity.load_cases(sched), fidelity.release_of(sched)
+    linux = fidelity.kept(fidelity.place_of(sched, release), cases)
+    assert linux["version"].startswith(f"Linux version {release}.")
+    return cases, linux
+
+
+@pytest.mark.parametrize("sched", [*KERNELS, *fidelity.programs()])
 def test_every_row_has_linuxs_figure_and_every_entry_its_reason(sched):
-    cases = fidelity.load_cases(sched)
-    linux = fidelity.kept(fidelity.ROOM / f"linux-{KERNELS[sched]}.toml", cases)
-    assert linux["version"].startswith(f"Linux version {KERNELS[sched]}.") and linux["model"] == fidelity.MODEL
+    cases, linux = kept_of(sched)
+    assert linux["model"] == (fidelity.MODEL if sched in KERNELS else "lazy")
     headings = re.findall(r"^### (.*)$", fidelity.PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     for case in cases:
         for row in case.rows:
@@ -80,11 +88,10 @@ def test_figures_of_a_later_release_are_kept(release, sched):
         assert all(linux[case.name][row.name.removeprefix(case.name + ".")] for row in case.rows), case
 
 
-@pytest.mark.parametrize("sched", KERNELS)
+@pytest.mark.parametrize("sched", [*KERNELS, *fidelity.programs()])
 def test_every_bound_can_fail(sched):
     """An entry is at most twice as wide as Linux's own runs, and is of a figure that can be a row."""
-    cases = fidelity.load_cases(sched)
-    linux = fidelity.kept(fidelity.ROOM / f"linux-{KERNELS[sched]}.toml", cases)
+    cases, linux = kept_of(sched)
     for row, runs in ((row, linux[case.name][row.name.removeprefix(case.name + ".")])
                       for case in cases for row in case.rows if row.explained):
         assert row.tells(runs), (row, runs)
@@ -210,6 +217,7 @@ def run_tool(*words):
     (("fidelity", "--fresh", "--fast"), 2, "without --fast"),
     (("fidelity", "--scheds", "bore"), 2, "Linux has no other"),
     (("fidelity", "nothing"), 2, "there is no such case"),
+    (("fidelity", "--scheds", "scx:nothing"), 1, "neither examples/scx/nothing.bpf.c nor"),
     (("first-difference", "cfs"), 2, "two sides are expected"),
     (("first-difference", "cfs", "eevdf"), 2, 'CMD="..." is missing'),
     (("first-difference", "cfs", "linux-5.4", "--cmd", "x"), 2, "linux-6.1 or linux-6.12 is expected"),

@@ -20,7 +20,7 @@ import statistics
 from collections.abc import Sequence
 
 import usage
-from fairground.judge.fidelity import ROOM, RUNS, Explained, Row, load_cases, load_explained
+from fairground.judge.fidelity import ROOM, RUNS, Explained, Row, load_cases, load_explained, programs
 from fairground.machine.linux import KERNELS
 
 NEW, APART = "Not explained", "Ours are too far apart"
@@ -59,7 +59,7 @@ def write(entries: Entries) -> None:
     lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line.startswith("#")]
     for section in sorted(entries):
         for sched, rows in sorted(entries[section].items()):
-            lines += ["", f"[{json.dumps(section)}.{sched}]"]
+            lines += ["", f"[{json.dumps(section)}.{sched if sched in KERNELS else json.dumps(sched)}]"]
             lines += [f'"{row}" = {f"[{e.low:g}, {e.high:g}]" if e.high else "[]"}' for row, e in sorted(rows.items())]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
@@ -69,7 +69,7 @@ def main() -> None:
     with open(os.path.join(os.environ.get("B", "build"), "fidelity.json"), encoding="utf-8") as f:
         measured = {(line["sched"], line["row"]): line for line in json.load(f)["rows"]}
     entries: Entries = collections.defaultdict(lambda: collections.defaultdict(dict))
-    for sched in KERNELS:
+    for sched in (*KERNELS, *programs()):
         before = load_explained(sched)
         for row in (row for case in load_cases(sched) for row in case.rows):
             old, line = before.get(row.name), measured.get((sched, row.name))

@@ -3,7 +3,7 @@
 
 tests/fidelity/rows.toml has the cases. Each is a command, and its rows are figures that the command prints. Linux's are
 kept in tests/fidelity/linux-*.toml; with --fresh its kernel boots too, from the same initramfs in the same machine.
-explained.toml there has the rows that differ, and how far they may.
+explained.toml there has the rows that differ, and how far they may. scx.toml has the cases of programs for sched_ext.
 
 A figure may depend on the phase in which a case meets ticks and balancing, on either kernel. So each kernel is booted
 RUNS times, each time with other pauses between the cases. The medians are compared, and Linux's runs with each other.
@@ -28,13 +28,16 @@ from ..base.expect import Missing
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError
 from ..base.tree import ROOT
+from ..machine import linux_scx
 from ..machine.linux import (ABOUT, END, KERNELS, MARK, MEMORY_MIB, LinuxSettings, digest, find_kernel, qemu_versions,
                              sections, tick_rate)
 from ..machine.machine import Machine, at_once, commit
+from ..machine.simulator import EXAMPLE
 from ..words import Command
 
 COMMAND = Command("fidelity", machine=True, built="image", tree="tests/fidelity", examples=(
     ("--fast", "the third of the cases that the nightly tests check"),
+    ("--scheds scx:vtime", "a program for sched_ext, beside Linux 7.2"),
 ))
 
 ROOM = ROOT / "tests/fidelity"
@@ -43,7 +46,9 @@ PAGE = ROOT / "docs/fidelity.md"
 MODEL = "voluntary"  # of preemption: Debian's kernels boot with it
 TIMEOUT_S = 3600     # only ends machines that hang
 # How far our figure may be from Linux's in each kind of row: by a part of Linux's, or by an amount.
-KINDS = {"amounts": (0.05, 0.0), "counts": (0.05, 1.0), "migrations": (0.25, 3.0), "latencies": (0.10, 3.0)}
+KINDS = {"amounts": (0.05, 0.0), "counts": (0.05, 1.0), "migrations": (0.25, 3.0), "latencies": (0.10, 3.0),
+         "points": (0.0, 1.0), "waits": (0.0, 4000.0)}
+UNITS = {"latencies": " us", "waits": " us", "points": " point"}
 NO_ROW = "NO ROW"
 TELLING = 0.5  # a figure is compared only if its runs on Linux lie within this part of their median
 FOR_EACH_CPU = re.compile(r"\b(?:(\d+)\*)?CPUS\b")
@@ -117,7 +122,7 @@ class Row:
     def bound(self, linux: float) -> str:
         """The bound in words."""
         part, least = KINDS[self.kind]
-        usual = f"{part:.0%}" if part * linux >= least else f"{least:g}{' us' * (self.kind == 'latencies')}"
+        usual = f"{part:.0%}" if part * linux >= least else f"{least:g}{UNITS.get(self.kind, '')}"
         return usual + (f", {self.explained.low:g}..{self.explained.high:g} x" if self.explained else "")
 
 
@@ -141,6 +146,12 @@ class Case:
             if match:
                 found[name] = float(match[1])
         return found
+
+
+def programs() -> list[str]:
+    """The programs for sched_ext of which Linux's figures are kept, as scx:NAME."""
+    prefix = f"linux-{linux_scx.RELEASE}-"
+    return [EXAMPLE + path.stem.removeprefix(prefix) for path in sorted(ROOM.glob(f"{prefix}*.toml"))]
 
 
 def rows_of(name: str, case: Mapping[str, Any], explained: Mapping[str, Explained]) -> Iterator[Row]:
@@ -172,14 +183,27 @@ def load_explained(sched: str, path: pathlib.Path = ROOM / "explained.toml") -> 
             for row, times in scheds.get(sched, {}).items()}
 
 
-def load_cases(sched: str, path: pathlib.Path = ROOM / "rows.toml") -> list[Case]:
+def load_cases(sched: str) -> list[Case]:
     """The cases for @sched, those of the fast part first: so these run in the same order with and without the rest."""
+    path = ROOM / ("scx.toml" if linux_scx.is_program(sched) else "rows.toml")
     data, explained = tomllib.loads(path.read_text(encoding="utf-8")), load_explained(sched)
     cases = [one for name, case in data["case"].items() for one in cases_of(name, case, explained)]
     stray = set(explained) - {row.name for case in cases for row in case.rows}
     if stray:
         raise Missing(f"{path}: no row is called {sorted(stray)[0]}")
-    return sorted((case for case in cases if sched in case.scheds), key=lambda case: not case.fast)
+    return sorted((case for case in cases if linux_scx.is_program(sched) or sched in case.scheds),
+                  key=lambda case: not case.fast)
+
+
+def release_of(sched: str) -> str:
+    """The Linux beside which @sched is."""
+    return linux_scx.RELEASE if linux_scx.is_program(sched) else KERNELS[sched]
+
+
+def place_of(sched: str, release: str) -> pathlib.Path:
+    """Where the figures of Linux @release are kept that are beside @sched."""
+    program = linux_scx.is_program(sched)
+    return ROOM / f"linux-{release}{sched.replace(EXAMPLE, '-') if program else ''}.toml"
 
 
 # --- running --------------------------------------------------------------------------------------------------------
@@ -208,9 +232,13 @@ class Measured:
     figures: dict[str, dict[str, float]]  # case -> figure -> value
 
 
-def measure(settings: Settings, cases: Sequence[Case], run: int) -> Measured:
-    """Boot @settings' kernel, run @cases and return their figures. Raises Missing if one of them has none."""
-    with Machine(dataclasses.replace(settings, cmd=script(cases, run))) as machine:
+def measure(settings: Settings, sched: str, cases: Sequence[Case], run: int) -> Measured:
+    """Boot @settings' kernel, run @cases and return their figures. Raises Missing if one of them has none. @sched is
+    asked for only if it is a program: Linux has its own policy."""
+    settings = dataclasses.replace(settings, cmd=script(cases, run))
+    if linux_scx.is_program(sched):
+        settings = linux_scx.under(settings, sched, settings.cmd)
+    with Machine(settings) as machine:
         outcome, qemu = machine.run(), machine.qemu.name
     found = sections(outcome.console)
     if END.removeprefix(MARK) not in found:
@@ -230,7 +258,8 @@ def measure(settings: Settings, cases: Sequence[Case], run: int) -> Measured:
 def machines(sched: str, build: str, linux: str) -> dict[str, Settings]:
     """Settings of ours, unless @sched is "", and of Linux, given the path of a kernel; name -> settings for one CPU."""
     same: dict[str, Any] = {"build": build, "icount": True, "mem": MEMORY_MIB, "kvm": "0", "timeout": TIMEOUT_S}
-    ours = {"ours": Settings(**same, sched=sched, append=f"preempt={MODEL}")} if sched else {}
+    policy = Settings.sched if linux_scx.is_program(sched) else sched
+    ours = {"ours": Settings(**same, sched=policy, append=f"preempt={MODEL}")} if sched else {}
     return ours | ({"linux": LinuxSettings(**same, linux=linux)} if linux else {})
 
 
@@ -242,7 +271,7 @@ def measure_all(sched: str, build: str, cases: Sequence[Case], linux: str, runs:
             some = [case for case in cases if case.cpus == cpus]
             for name, settings in machines(sched, build, linux).items():
                 settings = dataclasses.replace(settings, smp=str(cpus), cpus=cpus)
-                jobs.append((name, pool.submit(measure, settings, some, run)))
+                jobs.append((name, pool.submit(measure, settings, sched, some, run)))
         with Progress("boot", len(jobs)) as progress:
             for _, job in jobs:
                 job.result()
@@ -298,10 +327,12 @@ def keep(path: pathlib.Path, figures: Figures, cases: Sequence[Case], about: Map
 
 def keep_boots(release: str, kernel: str, build: str, sched: str, boots: Sequence[Measured]) -> None:
     """Keep what @boots of @kernel measured of @sched's cases; all of it if the kernel will not be had for long."""
-    keep(ROOM / f"linux-{release}.toml", figures_of(boots), load_cases(sched), {
+    program = linux_scx.is_program(sched)
+    keep(place_of(sched, release), figures_of(boots), load_cases(sched), {
         "version": boots[0].version, "model": boots[0].model, "hz": tick_rate(kernel),
         "qemu": qemu_versions(boot.qemu for boot in boots),
-        "parameters": LinuxSettings().command_line()}, digest(build, PROGRAM), release not in LATER)
+        "parameters": LinuxSettings(append=linux_scx.QUIET * program).command_line()},
+        digest(build, PROGRAM), program or release not in LATER)
 
 
 def keep_later(build: str, arguments: argparse.Namespace) -> None:
@@ -394,8 +425,8 @@ def summary(table: Sequence[Mapping[str, Any]]) -> str:
 
 def compare(sched: str, build: str, cases: Sequence[Case], fresh: bool, nr_runs: int) -> list[dict[str, Any]]:
     """Measure, print the table for one policy, and return it."""
-    release = KERNELS[sched]
-    path = ROOM / f"linux-{release}.toml"
+    release = release_of(sched)
+    path = place_of(sched, release)
     linux_kernel = find_kernel(build, release) if fresh else ""
     runs = measure_all(sched, build, cases, linux_kernel, nr_runs)
     if linux_kernel:
@@ -420,16 +451,16 @@ def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--fast", action="store_true", help="only the part that the nightly tests check")
     parser.add_argument("--runs", type=int, metavar="N", help=f"boots of each kernel ({RUNS}; --fast: {FAST_RUNS})")
     parser.add_argument("--fresh", action="store_true", help="boot Linux too and keep its figures")
-    parser.add_argument("--scheds", default=",".join(KERNELS), help="cfs, eevdf or both")
+    parser.add_argument("--scheds", default=",".join(KERNELS), help="cfs, eevdf or both; scx:NAME")
 
 
 def chosen(sched: str, arguments: argparse.Namespace) -> list[Case]:
     """The cases that were asked for."""
     cases = load_cases(sched)
     unknown = set(arguments.cases) - {case.name for case in cases} - \
-        {case.name for other in KERNELS for case in load_cases(other)}
+        {case.name for other in (*KERNELS, EXAMPLE) for case in load_cases(other)}
     if unknown:
-        raise UsageError(f"{sorted(unknown)[0]}: there is no such case in tests/fidelity/rows.toml")
+        raise UsageError(f"{sorted(unknown)[0]}: there is no such case in tests/fidelity")
     return [case for case in cases if (case.fast or not arguments.fast)
             and (not arguments.cases or case.name in arguments.cases)]
 
@@ -438,8 +469,8 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run the same programs here and on Debian's kernels, and compare the figures"""
     scheds = arguments.scheds.split(",")
     for sched in scheds:
-        if sched not in KERNELS:
-            raise UsageError(f"--scheds {sched}: {' or '.join(KERNELS)} is expected: Linux has no other")
+        if sched not in KERNELS and not linux_scx.is_program(sched):
+            raise UsageError(f"--scheds {sched}: {' or '.join(KERNELS)} or scx:NAME is expected: Linux has no other")
     if arguments.fresh and arguments.fast:
         raise UsageError("--fresh keeps figures of five boots: without --fast")
     runs = arguments.runs or (FAST_RUNS if arguments.fast else RUNS)
@@ -451,7 +482,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         if cases:
             table += [{"sched": sched} | line for line in compare(sched, settings.build, cases, arguments.fresh, runs)]
             print()
-    if arguments.fresh:
+    if arguments.fresh and not all(map(linux_scx.is_program, scheds)):
         keep_later(settings.build, arguments)
     with open(os.path.join(settings.build, "fidelity.json"), "w", encoding="utf-8") as f:
         json.dump({"commit": commit(), "rows": table}, f, indent=1)

@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A program for sched_ext as the scheduler of a script: here, and on Debian's 7.2, the same file (docs/scx.md).
+
+Linux is never alone. Tasks that shall be among themselves run on the second CPU of two, and QUIET keeps Linux's own
+work off that CPU, but for some hundred microseconds each second or two. Linux loads no scheduler with isolcpus.
+"""
+
+import dataclasses
+import os
+import subprocess
+from pathlib import Path
+
+from ..base import tree
+from ..base.errors import why_failed
+from ..base.expect import Missing
+from ..base.settings import Settings
+from .linux import LinuxSettings
+from .simulator import EXAMPLE
+
+RELEASE = "7.2"
+QUIET = "rcu_nocbs=1 irqaffinity=0 nowatchdog"
+SCRIPT = "/root/script"
+LOADER = "attach"
+LIBRARIES = ("ld-linux-x86-64.so.2", "libc.so.6", "libbpf.so.1", "libelf.so.1", "libz.so.1", "libzstd.so.1")
+# The statistics of memory are brought up to date by a worker on each CPU.
+ON_LINUX = f"""\
+echo 3600 >/proc/sys/vm/stat_interval
+cd /root && chmod 755 {LOADER} /trixie/*
+./{LOADER} %s -- sh {SCRIPT}
+dmesg | grep 'sched_ext:'
+sleep 0.2
+"""
+HERE = f"""\
+echo scx:%s > /sys/kernel/debug/sched/fair_class
+sh {SCRIPT}
+cat /sys/kernel/sched_ext/state
+"""
+
+
+def is_program(sched: str) -> bool:
+    return sched.startswith(EXAMPLE)
+
+
+def source_of(sched: str, build: str) -> Path:
+    """The file of scx:NAME: an example, or one that comes with Linux. Missing if there is none."""
+    name = sched.removeprefix(EXAMPLE)
+    for path in (tree.ROOT / f"examples/scx/{name}.bpf.c", Path(build, f"scx/linux/scx_{name}.bpf.c")):
+        if path.exists():
+            return path
+    raise Missing(f"{sched}: neither examples/scx/{name}.bpf.c nor {build}/scx/linux/scx_{name}.bpf.c is there; "
+                  "sh tools/setup.sh --scx fetches those that come with Linux")
+
+
+def make(target: str, source: Path, build: str, suffix: str) -> Path:
+    """The object that `make @target` makes of @source. Missing with the first complaint."""
+    done = subprocess.run(["make", "-s", "-C", str(tree.ROOT), f"B={os.path.abspath(build)}",
+                           f"SRC={os.path.abspath(source)}", target],
+                          capture_output=True, text=True, check=False, env={**os.environ, "MAKEFLAGS": ""})
+    if done.returncode:
+        raise Missing(f"make {target} SRC={source}: {why_failed(done)}")
+    return Path(build, "scx", source.name.replace(".bpf.c", suffix))
+
+
+def under(settings: Settings, sched: str, script: str) -> Settings:
+    """The machine @settings, on which the program @sched is the scheduler while the shell runs @script."""
+    build, source = settings.build, source_of(sched, settings.build)
+    if not isinstance(settings, LinuxSettings):
+        program, command = make("scx", source, build, ".o"), HERE
+        files = {}
+    else:
+        program, command = make("scx-linux", source, build, ".bpf.o"), ON_LINUX
+        files = {f"/trixie/{name}": Path(build, "trixie", name).read_bytes() for name in LIBRARIES}
+        files[f"/root/{LOADER}"] = Path(build, "scx", LOADER).read_bytes()
+    files |= {f"/root/{program.name}": program.read_bytes(), SCRIPT: script.encode()}
+    return dataclasses.replace(settings, cmd=command % program.name, files=settings.files | files,
+                               append=f"{settings.append} {QUIET}".strip())
