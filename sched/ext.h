@@ -106,6 +106,7 @@ struct ext_ops {
 	s32 (*select_cpu)(struct ext_call *, struct task *t, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct ext_call *, struct task *t, u64 enq_flags);
 	void (*dequeue)(struct ext_call *, struct task *t, u64 deq_flags);
+	/* @prev: the task that had the CPU, or NULL; it may have gone to sleep. */
 	void (*dispatch)(struct ext_call *, s32 cpu, struct task *prev);
 	void (*tick)(struct ext_call *, struct task *t);
 	void (*runnable)(struct ext_call *, struct task *t, u64 enq_flags);

@@ -144,16 +144,17 @@ void BPF_STRUCT_OPS(cache_enqueue, struct task_struct *p, u64 enq_flags)
 }
 
 /*
- * Lab 13, dispatch: @cpu needs a task. @prev, unless it is NULL, has used up its slice and could go
- * on: it does, for another slice, if nobody in the queue of its cache has a lesser vtime. Else the
- * first of that queue runs. Only a CPU that would idle takes the first of another queue.
+ * Lab 13, dispatch: @cpu needs a task. @prev, unless it is NULL, is the task that had it. With
+ * SCX_TASK_QUEUED in its flags it has used up its slice and could go on: it does, for another
+ * slice, if nobody in the queue of its cache has a lesser vtime. Else the first of that queue runs.
+ * Only a CPU that would idle takes the first of another queue.
  */
 void BPF_STRUCT_OPS(cache_dispatch, s32 cpu, struct task_struct *prev)
 {
 	u32 own = llc_of(cpu), nr = nr_llcs(), i;
 	struct task_struct *first = scx_bpf_dsq_peek(own);
 
-	if (prev) {
+	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
 		charge(prev);
 		if (!first || !before(first->scx.dsq_vtime, prev->scx.dsq_vtime)) {
 			prev->scx.slice = SLICE;

@@ -221,6 +221,20 @@ static bool has_work(struct ext_rq *er)
 	return has_slice(er) || er->local.nr;
 }
 
+/*
+ * The task that had the CPU, for dispatch: it could go on, or went to sleep just now. NULL: it is
+ * of another class, or it is queued again already.
+ */
+static struct task *previous(const struct ext_rq *er)
+{
+	struct task *t = er->rq->curr;
+
+	if (t == er->curr)
+		return t;
+	return t->class->rank == CLASS_ext && ext_part(t)->seen && !ext_part(t)->at.queued ? t
+											   : NULL;
+}
+
 /* Asks the scheduler, until there is work or it has none. May drop the lock. */
 static void ask_scheduler(struct ext_rq *er)
 {
@@ -230,7 +244,7 @@ static void ask_scheduler(struct ext_rq *er)
 			return;
 		}
 		er->nr_dispatched = 0;
-		EXT_OP(er, EXT_DISPATCH, NULL, dispatch, (s32)er->rq->cpu, er->curr);
+		EXT_OP(er, EXT_DISPATCH, NULL, dispatch, (s32)er->rq->cpu, previous(er));
 		ext_flush(er);
 		if (outranked(er->rq) || has_work(er) || ext_consume(er, &er->x->global) ||
 		    !er->nr_dispatched)

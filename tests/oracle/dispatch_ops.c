@@ -131,12 +131,16 @@ static void on_dequeue(struct ext_call *c, struct task *t, u64 flags)
 static void on_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
 {
 	const struct ext_seen *seen = prev ? part_of(prev) : NULL;
+	const struct book *b = book_of(c->er->rq->curr);
 
 	begin_op();
 	docket.nr_dispatches++;
 	JUDGE_URGENT(c->er->rq->cpu == (u32)cpu && (!prev || c->er->rq->curr == prev),
 		     "ext: dispatch is told of another CPU or task");
-	JUDGE_URGENT(!local_of((u32)cpu)->nr && !global_has((u32)cpu) && (!seen || !seen->slice),
+	JUDGE_URGENT(prev || !b || (b->runnable && !b->runs),
+		     "ext: dispatch is not told of the task that had the CPU");
+	JUDGE_URGENT(!local_of((u32)cpu)->nr && !global_has((u32)cpu) &&
+			     (!seen || !(seen->flags & EXT_TASK_QUEUED) || !seen->slice),
 		     "ext: dispatch though there is work");
 	docket.taken[cpu] = 0;
 	docket.own->dispatch(c, cpu, prev);
