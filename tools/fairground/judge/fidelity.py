@@ -237,7 +237,7 @@ def measure(settings: Settings, sched: str, cases: Sequence[Case], run: int) -> 
     asked for only if it is a program: Linux has its own policy."""
     settings = dataclasses.replace(settings, cmd=script(cases, run))
     if linux_scx.is_program(sched):
-        settings = linux_scx.under(settings, sched, settings.cmd)
+        settings = linux_scx.under(settings, linux_scx.source_of(sched, settings.build), settings.cmd)
     with Machine(settings) as machine:
         outcome, qemu = machine.run(), machine.qemu.name
     found = sections(outcome.console)

@@ -61,14 +61,15 @@ def make(target: str, source: Path, build: str, suffix: str) -> Path:
     return Path(build, "scx", source.name.replace(".bpf.c", suffix))
 
 
-def under(settings: Settings, sched: str, script: str) -> Settings:
-    """The machine @settings, on which the program @sched is the scheduler while the shell runs @script."""
-    build, source = settings.build, source_of(sched, settings.build)
+def under(settings: Settings, source: Path, script: str, *constants: str) -> Settings:
+    """The machine @settings, on which the program @source, with NAME=VALUE of its constants, is the scheduler while the
+    shell runs @script."""
+    build = settings.build
     if not isinstance(settings, LinuxSettings):
-        program, command = make("scx", source, build, ".o"), HERE
+        program, command = make("scx", source, build, ".o"), HERE % ",".join(["%s", *constants])
         files = {}
     else:
-        program, command = make("scx-linux", source, build, ".bpf.o"), ON_LINUX
+        program, command = make("scx-linux", source, build, ".bpf.o"), ON_LINUX % " ".join(["%s", *constants])
         files = {f"/trixie/{name}": Path(build, "trixie", name).read_bytes() for name in LIBRARIES}
         files[f"/root/{LOADER}"] = Path(build, "scx", LOADER).read_bytes()
     files |= {f"/root/{program.name}": program.read_bytes(), SCRIPT: script.encode()}
