@@ -63,6 +63,7 @@ $(INC)/.made: Makefile $(wildcard sched/observe/*.def)
 	$(Q)$(call inc_links,$(INC)/lib,lib)
 	$(Q)$(call inc_links,$(INC)/sched,lib sched)
 	$(Q)$(call inc_links,$(INC)/kernel,lib kernel sim/scx $(SCHED_PUBLIC))
+	$(Q)$(call inc_links,$(INC)/scx,sched/observe/ext_event.def)
 	$(Q)ln -sfnr arch/x86/machine.h $(INC)/kernel/machine.h
 	$(Q)ln -sfnr arch/x86/machine_inline.h $(INC)/kernel/machine_inline.h
 	$(Q)$(call inc_links,$(INC)/arch,lib arch $(SCHED_PUBLIC) \

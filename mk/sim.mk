@@ -58,7 +58,7 @@ SCX_ALSO := $(if $(filter main,$(SCX_FILE)),$(addprefix $(dir $(SRC)),$(file <$(
 SCX_ZERO := -ftrivial-auto-var-init=zero $(if $(findstring clang,$(CC)),\
 	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang)
 SCX_CFLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -ffreestanding \
-	-fno-builtin-printf -D__BPF__ $(SCX_ZERO) -Isim/scx/include -I$(B)/scx/crates/include \
+	-fno-builtin-printf -D__BPF__ $(SCX_ZERO) -Isim/scx/include -I$(INC)/scx -I$(B)/scx/crates/include \
 	-Wall -Wno-unused -Wno-attributes -Wno-discarded-qualifiers -Werror=implicit-function-declaration $(SCX_WARN)
 # The same program as an object for the kernel (kernel/scx/object.c): it calls the kernel in each block of its code, and
 # its functions need little of the stack. (BPF allows 512 bytes.)
@@ -66,7 +66,7 @@ SCX_KERNEL := -g0 -fPIE -mno-red-zone -mgeneral-regs-only -fcf-protection=none \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -fno-optimize-sibling-calls -fsanitize-coverage=trace-pc \
 	-Werror=frame-larger-than=2048
 scx: $(B)/schedsim scx-programs ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so and main.o
-scx-programs:
+scx-programs: $(INC)/.made
 	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named'; exit 2; }
 	$(Q)mkdir -p $(B)/scx
 	@echo "  SCX     $(B)/scx/$(SCX).so"

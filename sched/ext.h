@@ -76,6 +76,19 @@ struct ext_exit {
 	u64 at;	 /* the clock of that CPU */
 };
 
+/* Counters, one for each name of sched/observe/ext_event.def. */
+enum ext_event {
+#define EXT_EVENT(name) EXT_EV_##name,
+#include "sched/observe/ext_event.def"
+#undef EXT_EVENT
+	NR_EXT_EVENTS
+};
+/* The name of each, as Linux has it. */
+extern const char *const sched_ext_event_name[NR_EXT_EVENTS];
+struct ext_events {
+	s64 count[NR_EXT_EVENTS];
+};
+
 /* cgroup_prep_move, cgroup_move and cgroup_cancel_move. */
 enum ext_regroup_step { EXT_REGROUP_PREPARE, EXT_REGROUP_DONE, EXT_REGROUP_CANCEL };
 
@@ -178,6 +191,8 @@ bool sched_ext_is_empty(struct sched *s);
 const struct ext_exit *sched_ext_refusal(const void *mem);
 /* The name of the loaded scheduler, or NULL. */
 const char *sched_ext_name(const struct sched *s);
+/* Its counters since it was loaded, over all CPUs; all 0 without a scheduler. */
+struct ext_events sched_ext_events(const struct sched *s);
 /* For callbacks of the host's timers: in @what CPUs can be kicked, queues made, errors reported. */
 void sched_ext_outside(struct sched *s, void (*what)(struct ext_call *, void *), void *argument);
 
@@ -243,6 +258,8 @@ s32 ext_pick_any(struct ext_call *, const struct cpumask *mask, u64 flags);
 const struct cpumask *ext_idle_mask(struct ext_call *, bool cores);
 /* The clock of the CPU whose runqueue is locked; @cpu's without one. */
 u64 ext_now(struct ext_call *, unsigned cpu);
+/* The counters of the scheduler, over all CPUs. */
+struct ext_events ext_events(const struct ext_call *);
 /* The machine, and what runs on @cpu. */
 struct sched *ext_machine(struct ext_call *);
 struct task *ext_running(struct ext_call *, unsigned cpu);

@@ -377,6 +377,16 @@ bool scx_switches_all(void)
 	return all;
 }
 
+struct ext_events scx_events(void)
+{
+	struct ext_events events;
+
+	mutex_lock(&state.lock);
+	events = sched_ext_events(machine);
+	mutex_unlock(&state.lock);
+	return events;
+}
+
 u64 scx_nr_loads(void)
 {
 	return READ_ONCE(state.nr_loads);

@@ -56,6 +56,8 @@ void scx_unload(void);
 bool scx_name(char *buf, size_t size);
 /* Are all fair tasks the loaded scheduler's? */
 bool scx_switches_all(void);
+/* Its counters; all 0 if there is none. */
+struct ext_events scx_events(void);
 /* "enabled", "disabled" or "disabling", and how many schedulers were loaded since boot. */
 const char *scx_state(void);
 u64 scx_nr_loads(void);

@@ -47,6 +47,17 @@ static size_t show_ops(void *arg, char *buf, size_t size)
 	return (size_t)snprintf(buf, size, "%s\n", name);
 }
 
+static size_t show_events(void *arg, char *buf, size_t size)
+{
+	struct ext_events events = scx_events();
+	struct text t = text_of(buf, size);
+
+	(void)arg;
+	for (unsigned i = 0; i < NR_EXT_EVENTS; i++)
+		text_add(&t, "%s %lld\n", sched_ext_event_name[i], (long long)events.count[i]);
+	return t.len;
+}
+
 static struct dentry *root;
 
 void scx_show_root(bool visible)
@@ -64,6 +75,7 @@ static int scx_sysfs_init(void)
 		{ .name = "kernel/sched_ext/nr_rejected", .mode = 0444, .show = show_nr_rejected },
 		{ .name = "kernel/sched_ext/hotplug_seq", .mode = 0444, .show = show_hotplug_seq },
 		{ .name = "kernel/sched_ext/root/ops", .mode = 0444, .show = show_ops },
+		{ .name = "kernel/sched_ext/root/events", .mode = 0444, .show = show_events },
 	};
 	int err = 0;
 

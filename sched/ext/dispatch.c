@@ -120,13 +120,19 @@ static bool may_go(struct ext *x, const struct task *t, u32 cpu)
 	return task_may_be_on(t, cpu_rq(x->s, cpu));
 }
 
-/* For an explicit target: it must be a CPU that @t may use. Else the global queue takes it. */
+/*
+ * For an explicit target: it must be a CPU that @t may use. Else the global queue takes it. That a
+ * CPU has left is no fault of the scheduler, which may not know it yet.
+ */
 static void check_target(struct ext_rq *er, const struct task *t, struct target *target)
 {
 	if (target->q || may_go(er->x, t, target->cpu))
 		return;
-	ext_fault(er->x, er, "SCX_DSQ_LOCAL[_ON] cannot move %s[%d] from CPU %u to %u", t->comm,
-		  t->pid, t->cpu, target->cpu);
+	if (task_allowed(t, target->cpu))
+		ext_count(er, EXT_EV_DISPATCH_LOCAL_DSQ_OFFLINE);
+	else
+		ext_fault(er->x, er, "SCX_DSQ_LOCAL[_ON] cannot move %s[%d] from CPU %u to %u",
+			  t->comm, t->pid, t->cpu, target->cpu);
 	target->q = &er->x->global;
 }
 
@@ -416,6 +422,8 @@ void ext_move_deferred(struct ext_rq *er)
 			hand_over(er->rq, t, to);
 		} else {
 			ext_part(t)->sticky = 0;
+			if (task_allowed(t, to))
+				ext_count(er, EXT_EV_DISPATCH_LOCAL_DSQ_OFFLINE);
 			ext_dsq_in(er, &er->x->global, t, 0);
 		}
 	}

@@ -64,6 +64,15 @@ static void add_cpu(struct text *t, const struct ext_rq *er)
 		add_task(t, er, e);
 }
 
+static void add_events(struct text *t, const struct sched *s)
+{
+	struct ext_events events = sched_ext_events(s);
+
+	text_add(t, "\nEvent counters\n--------------\n");
+	for (u32 i = 0; i < NR_EXT_EVENTS; i++)
+		text_add(t, "%40s: %16lld\n", sched_ext_event_name[i], (long long)events.count[i]);
+}
+
 size_t sched_ext_dump(struct sched *s, char *buf, size_t size)
 {
 	const struct ext_rq *first = ext_of(s->rq_of[0]);
@@ -85,6 +94,7 @@ size_t sched_ext_dump(struct sched *s, char *buf, size_t size)
 		add_cpu(&t, ext_of(rq));
 		rq_unlock(rq);
 	}
+	add_events(&t, s);
 	text_add(
 		&t, "\n%.80s\n",
 		"================================================================================");

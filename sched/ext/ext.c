@@ -16,7 +16,9 @@
 
 static void place_globally(struct ext_rq *er, struct task *t)
 {
-	ext_part(t)->seen->slice = EXT_SLICE_DEFAULT;
+	if (er->x->bypass)
+		ext_count(er, EXT_EV_BYPASS_DISPATCH);
+	ext_refill(er, t);
 	ext_dsq_in(er, &er->x->global, t, 0);
 	class_because(er->rq, REASON_bypassed);
 }
@@ -320,8 +322,10 @@ static struct task *ext_pick(struct rq *rq)
 		ext_set_next(rq, t);
 	}
 	class_because(rq, t ? rule : REASON_none_dispatched);
+	if (t && rule == REASON_alone)
+		ext_count(er, EXT_EV_DISPATCH_KEEP_LAST);
 	if (t && !ext_part(t)->seen->slice)
-		ext_part(t)->seen->slice = EXT_SLICE_DEFAULT;
+		ext_refill(er, t);
 	if (!t) {
 		set_last(er, er->curr);
 		class_set_active(rq, CLASS_ext, false);

@@ -101,6 +101,7 @@ struct ext_rq {
 	struct cpumask awaited;
 	u32 *number; /* [nr_cpus], that it drew for each of them */
 	/* guarded by: rq lock */
+	struct ext_events events; /* others read them, too */
 	u32 nr_slots, nr_dispatched;
 	struct ext_slot slot[EXT_BATCH_MAX];
 } __aligned(64);
@@ -212,6 +213,13 @@ void ext_move_deferred(struct ext_rq *er);
 bool ext_consume(struct ext_rq *er, struct ext_dsq *q);
 /* Carry out what dispatch asked for. May drop the lock. */
 void ext_flush(struct ext_rq *er);
+
+/* --- counters (event.c) ---------------------------------------------------- */
+
+/* @what has happened on @er's CPU, locked. */
+void ext_count(struct ext_rq *er, enum ext_event what);
+/* @t, of @er, gets the default slice. Locked: the runqueue of @er. */
+void ext_refill(struct ext_rq *er, struct task *t);
 
 /* --- the class (ext.c) ---------------------------------------------------- */
 

@@ -169,8 +169,10 @@ static u32 choose(struct ext_rq *er, struct task *t, u32 cpu, u64 wake_flags)
 	}
 	to = (s32)select_default(x, t, t->cpu, cpu, wake_flags, &idle);
 	class_because(er->rq, idle ? REASON_default_idle : REASON_default_busy);
+	if (x->bypass)
+		ext_count(er, EXT_EV_BYPASS_DISPATCH);
 	if (idle) {
-		e->seen->slice = EXT_SLICE_DEFAULT;
+		ext_refill(er, t);
 		e->at.direct = true;
 		e->direct_dsq = EXT_DSQ_LOCAL;
 	}
@@ -192,6 +194,8 @@ unsigned ext_select_cpu(struct rq *rq, struct task *t, unsigned cpu, unsigned re
 	}
 	if (task_may_be_on(t, cpu_rq(rq->s, to)))
 		return to;
+	if (t->nr_allowed > 1 && !(reason & SELECT_EXEC))
+		ext_count(er, EXT_EV_SELECT_CPU_FALLBACK);
 	class_because(rq, REASON_only_allowed);
 	return any_allowed_cpu(rq->s, t);
 }

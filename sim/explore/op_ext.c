@@ -320,13 +320,26 @@ static void load(struct world *w, u32 arg)
 	settle_all(w);
 }
 
+/* No operation decides any more, and the class inserts what the scheduler keeps, and counts it. */
+static void bypass(struct world *w)
+{
+	s64 kept = sched_ext_ended(w->sim->s) ? 0 : gambler.nr_kept, nr;
+	struct ext_events before = sched_ext_events(w->sim->s), events;
+
+	sched_ext_bypass(w->sim->s);
+	events = sched_ext_events(w->sim->s);
+	nr = events.count[EXT_EV_BYPASS_DISPATCH] - before.count[EXT_EV_BYPASS_DISPATCH];
+	EXPECT(events.count[EXT_EV_BYPASS_ACTIVATE] == 1);
+	EXPECT(nr >= kept && nr <= w->nr_tasks);
+}
+
 void ext_unload(struct world *w)
 {
 	struct sched *s = w->sim->s;
 
 	if (!sched_ext_name(s))
 		return;
-	sched_ext_bypass(s);
+	bypass(w);
 	sched_ext_leave(s);
 	settle_all(w);
 	judge_unloaded();

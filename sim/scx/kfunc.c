@@ -4,6 +4,7 @@
  * (include/scx/common.bpf.h). Each acts for the operation that is being called.
  */
 #include "lib/errno.h"
+#include "lib/string.h"
 #include "sim/scx/binding.h"
 #include "sim/scx/include/scx/functions.h"
 
@@ -305,6 +306,16 @@ s32 scx_bpf_task_cpu(const struct task_struct *p)
 u64 scx_bpf_now(void)
 {
 	return ext_now(CALL, scx_this_cpu());
+}
+
+void scx_bpf_events(struct scx_event_stats *events, size_t size)
+{
+	struct ext_events all = ext_events(CALL);
+
+	_Static_assert(sizeof(all) == sizeof(*events), "both are made of one list");
+	size = min(size, sizeof(all));
+	scx_need(events, size, true);
+	memcpy(events, &all, size);
 }
 
 /* Frequencies are the governors' here: every CPU has its whole capacity, and keeps it. */

@@ -180,6 +180,20 @@ def test_a_partial_program_has_the_tasks_of_its_policy_only(guest, tmp_path):
     assert sorted(found[2:]) == pytest.approx([50, 50, 100], abs=3)
 
 
+def test_events_are_counted_while_a_program_is_loaded(guest, examples):
+    """The names are those of Linux 7.2, and in its order."""
+    text = guest(use("scx:fifo.o") + f"hog -n 1 -t 400ms; cat {ROOT_DIR}/root/events; " + use("cfs") +
+                 f"ls {ROOT_DIR}/root || true", cpus=1, icount=True, files=examples)
+    rows = re.findall(r"^SCX_EV_(\w+) (\d+)$", text, re.MULTILINE)
+    count = {name: int(number) for name, number in rows}
+    assert " ".join(count) == ("SELECT_CPU_FALLBACK DISPATCH_LOCAL_DSQ_OFFLINE DISPATCH_KEEP_LAST ENQ_SKIP_EXITING "
+                               "ENQ_SKIP_MIGRATION_DISABLED REENQ_IMMED REENQ_LOCAL_REPEAT REFILL_SLICE_DFL "
+                               "BYPASS_DURATION BYPASS_DISPATCH BYPASS_ACTIVATE INSERT_NOT_OWNED SUB_BYPASS_DISPATCH")
+    assert len(rows) == 13 and 15 <= count["DISPATCH_KEEP_LAST"] <= count["REFILL_SLICE_DFL"] <= 20
+    assert sum(count.values()) == count["DISPATCH_KEEP_LAST"] + count["REFILL_SLICE_DFL"]
+    assert "root: No such file" in text
+
+
 @pytest.mark.nightly("a CPU that a program leaves idle")
 @pytest.mark.parametrize("cpus", [2, 4])
 def test_all_cpus_are_used_and_urgent_tasks_come_first(guest, examples, cpus):
@@ -220,6 +234,8 @@ def test_a_scheduler_that_loses_a_task_is_thrown_out(guest, examples):
     lost = re.search(r"^  R hog\[\d+\] -(2\d{3})ms\n.* ops_state/qseq=2/\d+\n.* dsq_id=\(n/a\).*\n +cpus=1$", dump,
                      re.MULTILINE)
     assert lost and dump.count("R hog[") == 3
+    counted = dump.partition("\nEvent counters\n--------------\n")[2]
+    assert counted.count("SCX_EV_") == 13 and re.search(r"^ {18}SCX_EV_BYPASS_ACTIVATE: {16}1$", counted, re.MULTILINE)
     waited = re.search(r"sched_ext: stall: hog\[\d+\] failed to run for (\d\.\d+)s", text)
     assert 2.0 < float(waited[1]) < 3.1 and sum(shares(text)) == pytest.approx(100, abs=0.1)
     assert text.rstrip().splitlines()[-2] == "disabled"

@@ -200,6 +200,55 @@ def test_a_scheduler_that_breaks_a_rule_is_thrown_out_with_the_rule(sim, broken,
     assert run.share("hog") == pytest.approx(200, abs=1)
 
 
+# After 900 ms it says how often events were counted. It lets a task wake up on CPU 2, or inserts all for CPU 1.
+COUNTED = """#include <scx/common.bpf.h>
+const volatile bool to_2;
+const volatile bool on_1;
+static u64 begin;
+s32 BPF_STRUCT_OPS(counted_select_cpu, struct task_struct *p, s32 prev, u64 flags) { return to_2 ? 2 : prev; }
+void BPF_STRUCT_OPS(counted_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    scx_bpf_dsq_insert(p, on_1 ? SCX_DSQ_LOCAL_ON | 1 : SCX_DSQ_GLOBAL, 5000000, enq_flags);
+}
+void BPF_STRUCT_OPS(counted_tick, struct task_struct *p)
+{
+    struct scx_event_stats events = {};
+
+    begin = begin ? begin : scx_bpf_now();
+    if (scx_bpf_now() - begin < 900000000)
+        return;
+    scx_bpf_events(&events, sizeof(events));
+    scx_bpf_exit(0, "%lld fallbacks %lld offline %lld last %lld refills %lld bypassed",
+                 scx_read_event(&events, SCX_EV_SELECT_CPU_FALLBACK), events.SCX_EV_DISPATCH_LOCAL_DSQ_OFFLINE,
+                 events.SCX_EV_DISPATCH_KEEP_LAST, events.SCX_EV_REFILL_SLICE_DFL,
+                 events.SCX_EV_BYPASS_DISPATCH + events.SCX_EV_BYPASS_ACTIVATE);
+}
+void BPF_STRUCT_OPS(counted_cpu, s32 cpu) { }
+SCX_OPS_DEFINE(counted_ops, .select_cpu = (void *)counted_select_cpu, .enqueue = (void *)counted_enqueue,
+               .tick = (void *)counted_tick, .cpu_online = (void *)counted_cpu, .cpu_offline = (void *)counted_cpu,
+               .name = "counted");
+"""
+
+
+@pytest.fixture(name="counted", scope="session")
+def program_that_says_what_was_counted(tmp_path_factory):
+    return made_of(tmp_path_factory, "counted", COUNTED)
+
+
+@pytest.mark.parametrize("words, workload, said", [
+    ("", "--cpus 1 hogs:n=1", "0 fallbacks 0 offline 45 last 45 refills 0 bypassed"),
+    ("", "--cpus 1 hogs:n=2", "0 fallbacks 0 offline 0 last 0 refills 0 bypassed"),
+    (",to_2=1", "--cpus 3 hogs:n=1,cpus=2 bursts:n=1,cpus=0-1,run=1ms,sleep=9ms",
+     "91 fallbacks 0 offline 45 last 45 refills 0 bypassed"),
+    (",on_1=1", "--cpus 2 hotplug:cpu=1,after=100ms,off=200ms bursts:n=1,run=1ms,sleep=9ms hogs:n=1",
+     "0 fallbacks 16 offline 41 last 41 refills 0 bypassed"),
+])
+def test_events_are_counted_under_the_names_of_linux(sim, counted, words, workload, said):
+    """A hog that is alone is refilled every 20 ms; the burst of the third row wakes up every 10 ms."""
+    run = sim("--check", "--scx", counted + words, "--time", "1s", *workload.split())
+    assert f"counted: {said};" in run.err
+
+
 QUEUED = """#include <scx/common.bpf.h>
 static u32 nr_sleeps;
 static void expect(struct task_struct *p, bool queued, const char *op)

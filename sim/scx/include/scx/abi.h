@@ -103,6 +103,13 @@ struct scx_cgroup_init_args {
 	u32 weight;
 };
 
+/* Counters of the scheduler. */
+struct scx_event_stats {
+#define EXT_EVENT(name) s64 SCX_EV_##name;
+#include "sched/observe/ext_event.def"
+#undef EXT_EVENT
+};
+
 struct sched_ext_ops {
 	s32 (*select_cpu)(struct task_struct *p, s32 prev_cpu, u64 wake_flags);
 	void (*enqueue)(struct task_struct *p, u64 enq_flags);

@@ -182,6 +182,8 @@ struct user_exit_info {
 #define __COMPAT_is_enq_cpu_selected(f)	    (((f)&SCX_ENQ_CPU_SELECTED) != 0)
 #define __COMPAT_scx_bpf_cpu_curr	    scx_bpf_cpu_curr
 #define __COMPAT_scx_bpf_dsq_peek	    scx_bpf_dsq_peek
+#define __COMPAT_scx_bpf_events		    scx_bpf_events
+#define scx_read_event(events, name)	    ((events)->name)
 
 /* Idle CPUs are kept for the machine as a whole: it looks like one node. */
 #define __COMPAT_scx_bpf_nr_node_ids()			       1

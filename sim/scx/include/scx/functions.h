@@ -107,6 +107,7 @@ s32 scx_bpf_task_cpu(const struct task_struct *p);
 struct task_struct *scx_bpf_cpu_curr(s32 cpu);
 struct rq *scx_bpf_cpu_rq(s32 cpu);
 u64 scx_bpf_now(void);
+void scx_bpf_events(struct scx_event_stats *events, size_t size);
 u32 scx_bpf_cpuperf_cap(s32 cpu);
 u32 scx_bpf_cpuperf_cur(s32 cpu);
 void scx_bpf_cpuperf_set(s32 cpu, u32 perf);
