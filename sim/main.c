@@ -121,6 +121,8 @@ static void explain_policy(const struct report *report, struct workload *w, cons
 	struct output output;
 
 	setup_apply(sim, o, report->machine);
+	if (scx_name())
+		scx_load(sim);
 	output = open_output(report, sim, policy);
 	setup_start(sim, w);
 	explain(sim, SIM_START + o->explain_at, SIM_START + report->duration, o->explain_cpu);
@@ -209,8 +211,8 @@ static void check_output(const struct options *o, const struct report *report)
 		usage_error("--explain: the run ends before that, after %llu ms; --time makes it "
 			    "longer",
 			    (unsigned long long)(report->duration / NS_PER_MS));
-	if (scx_name() && (report->nr_results > 1 || o->bench || o->explain))
-		usage_error("--scx: of one run, without --bench and --explain");
+	if (scx_name() && (report->nr_results > 1 || o->bench))
+		usage_error("--scx: of one run, without --bench");
 	if (o->explain_cpu >= report->machine->nr_cpus)
 		usage_error("--explain-cpu %lld: the machine has %u CPUs",
 			    (long long)o->explain_cpu, report->machine->nr_cpus);

@@ -2,6 +2,7 @@
 /* A decision as text: its candidates as a table, the choice, and the rule as a sentence. */
 #include <string.h>
 
+#include "sched/ext.h"
 #include "sim/engine/util.h"
 #include "sim/report/decisions.h"
 
@@ -165,4 +166,50 @@ void decision_print(FILE *out, const struct decision_record *d, const struct can
 	fprintf(out, "\npicked: ");
 	put_name(out, d->comm, d->pid, d->subject_group);
 	fprintf(out, ", because %s.\n", decision_rule_text(d->rule));
+}
+
+/* --- ext -------------------------------------------------------------------------------------- */
+
+/* Where a task waits whose queue has the number @dsq. Numbers are those of decision.def. */
+static void put_place(FILE *out, u64 dsq)
+{
+	if (dsq == EXT_DSQ_INVALID)
+		fputs("no queue", out);
+	else if (dsq == EXT_DSQ_GLOBAL)
+		fputs("the global queue", out);
+	else if (dsq == EXT_DSQ_LOCAL)
+		fputs("the local queue", out);
+	else if (dsq == ~0ull)
+		fputs("its scheduler", out);
+	else
+		fprintf(out, "queue 0x%llx", (unsigned long long)dsq);
+}
+
+void class_tasks_print(FILE *out, const struct event_sched_decision_class *d,
+		       const struct class_tasks *c)
+{
+	if (!c->nr)
+		return;
+	fprintf(out, "\ntasks of ext at the choice, in ms:\n");
+	fprintf(out, "   %15s  weight       vtime  slice left  waits in\n", "task");
+	for (u32 i = 0; i < c->nr; i++) {
+		const struct event_sched_decision_task *r = &c->row[i];
+		char name[40];
+
+		snprintf(name, sizeof(name), "%s-%-5d", r->comm, r->pid);
+		fprintf(out, " %c %15s  %6u", r->pid == d->pid ? '>' : ' ', name, r->bw);
+		put_ms(out, (s64)r->deadline);
+		if (r->budget < 0)
+			fprintf(out, " %11s", "endless");
+		else
+			put_ms(out, r->budget);
+		fputs("  ", out);
+		if (r->flags & DECISION_RUNS)
+			fputs("runs", out);
+		else
+			put_place(out, r->replenish_at);
+		fputc('\n', out);
+	}
+	if (c->nr < d->nr_queued)
+		fprintf(out, "   and %u more\n", d->nr_queued - c->nr);
 }

@@ -31,6 +31,15 @@ const struct decision_record *decision_gather(struct candidates *c,
 
 /* Prints the table of candidates, as rows of ms from the leftmost, and who was picked and why. */
 void decision_print(FILE *out, const struct decision_record *d, const struct candidates *c);
+
+/* The tasks of the decision of another class that comes next. */
+struct class_tasks {
+	u32 nr;
+	struct event_sched_decision_task row[DECISION_ROWS_MAX + 1];
+};
+/* For a pick of ext: prints the table of tasks with the queues that they wait in. */
+void class_tasks_print(FILE *out, const struct event_sched_decision_class *d,
+		       const struct class_tasks *c);
 /* The sentences of rules (rule.def), which continue "because". */
 const char *decision_rule_text(u8 rule);
 const char *class_rule_text(u8 rule);

@@ -32,7 +32,9 @@ struct explanation {
 	size_t picks_size;
 	FILE *picks_out;
 	struct candidates candidates;
-	u8 class_rule; /* of the pick of a class above the fair one */
+	struct class_tasks tasks; /* of the decision of another class that comes next */
+	u8 class_rule;		  /* of the pick of another class, if that was the last */
+	bool of_fair;
 	bool done;
 };
 
@@ -75,17 +77,29 @@ static void add_line(struct explanation *ex, struct sim *sim, unsigned cpu,
 	fputc('\n', story->out);
 }
 
+static void note_class_record(struct explanation *ex, const struct event_sched_decision_class *d)
+{
+	if (ex->asked && d->act == ACT_pick) {
+		ex->class_rule = d->rule;
+		ex->of_fair = false;
+		if (d->policy == CLASS_POLICY_ext)
+			class_tasks_print(ex->picks_out, d, &ex->tasks);
+	}
+	ex->tasks.nr = 0;
+}
+
 static void note_record(struct explanation *ex, const struct sched_event *event)
 {
 	const struct decision_record *d = decision_gather(&ex->candidates, event);
-	const struct event_sched_decision_class *of_class = (const void *)event;
 
-	if (!ex->asked)
+	if (event->type == EVENT_ID_sched_decision_task && ex->tasks.nr <= DECISION_ROWS_MAX)
+		ex->tasks.row[ex->tasks.nr++] = *(const struct event_sched_decision_task *)event;
+	if (event->type == EVENT_ID_sched_decision_class)
+		note_class_record(ex, (const struct event_sched_decision_class *)event);
+	if (!ex->asked || !d || event->type != EVENT_ID_sched_decision_pick)
 		return;
-	if (d && event->type == EVENT_ID_sched_decision_pick)
-		decision_print(ex->picks_out, d, &ex->candidates);
-	if (event->type == EVENT_ID_sched_decision_class && of_class->act == ACT_pick)
-		ex->class_rule = of_class->rule;
+	ex->of_fair = true;
+	decision_print(ex->picks_out, d, &ex->candidates);
 }
 
 static void note_event(struct sim_listener *listener, struct sim *sim,
@@ -109,10 +123,9 @@ static void say_why(const struct explanation *ex, const struct sim_cpu *c,
 {
 	const struct task *t = &next->task;
 
-	if (next != &c->idle && task_is_fair_policy(t->policy)) {
-		fputs(ex->picks, stdout);
+	fputs(ex->picks, stdout);
+	if (next != &c->idle && ex->of_fair)
 		return;
-	}
 	printf("\npicked: %s-%d, because %s.\n", t->comm, t->pid,
 	       next == &c->idle ? decision_rule_text(RULE_nobody)
 				: class_rule_text(ex->class_rule));

@@ -132,6 +132,18 @@ def test_why_says_who_ran_by_which_rule_and_where_the_task_waited(decided):
     assert "slice left  waits in" in full and "dispatch of its scheduler chose" in full
 
 
+@pytest.mark.parametrize("words, rows, why", [
+    ("--explain 100ms hogs:n=3 bursts",
+     [" hog-1 queue 0x0", " hog-2 runs", " hog-3 queue 0x0", "> burst-4 the local queue"],
+     "picked: burst-4, because the CPU had nothing to run, and dispatch of its scheduler chose."),
+    ("--explain 101ms bursts:run=1ms,sleep=9ms", [], "picked: swapper/0-0, because nobody is queued."),
+])
+def test_explain_says_where_the_others_waited(sim, words, rows, why):
+    text = sim("--scx", loaded("vtime"), *words.split()).out
+    found = re.findall(r"^ ([> ]) +(\w+-\d+) +100 +[\d.]+ +[\d.]+  (.+)$", text, re.MULTILINE)
+    assert [" ".join(row).replace("  ", " ") for row in found] == rows and text.endswith(f"\n{why}\n")
+
+
 def test_traits_answers_with_the_shortest_run(sim):
     """A slice of 1.5 s lets the third of three hogs wait for 3 s."""
     def asked(*words):
