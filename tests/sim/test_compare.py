@@ -75,6 +75,7 @@ def test_each_kind_of_side_changes_its_runs(capsys, a, b, workload, metric):
 @pytest.mark.parametrize("make, source, text", [
     ("plugin", "examples/policies/stride.c", "{}/plugins/stride.so"),
     ("scx", "examples/scx/fifo.bpf.c", "scx:{}/scx/fifo.so,slice_ns=9000000"),
+    ("scx", "examples/scx/fifo.bpf.c", "scx:fifo,slice_ns=9000000"),
 ])
 def test_own_code_is_a_side(capsys, make, source, text):
     subprocess.run(["make", "-s", "-C", ROOT, make, f"SRC={source}", f"B={BUILD}"], check=True,
@@ -136,7 +137,9 @@ def test_long_sides_have_letters_in_the_table(capsys):
     ("cfs", "two or more sides are expected"), ("cfs pipes", "two or more sides"), ("cfs cfs shares", "the same side"),
     ("eevdf base_slice_ns=1+eevdf cfs cfs", "cfs and cfs are the same side"), ("cfs o1", "o1: a policy, NAME=VALUE"),
     ("cfs eevdff shares", "is eevdf meant?"), ("cfs bore shares eevdf", "sides come before the workloads"),
-    ("cfs bore hogz", "is hogs meant?"), ("cfs cfs+eevdf shares", "policy is set twice"),
+    ("cfs bore hogz", "is hogs meant?"),
+    ("cfs scx:fifth hogs", "scx:fifth: FILE.so of make scx is expected, or an example: central, fifo, "),
+    ("cfs cfs+eevdf shares", "policy is set twice"),
     ("cfs latency_nsx=3 shares", "is latency_ns meant?"), ("cfs eevdf hogs:n=z", "n=z is not a number"),
     ("cfs none.policy shares", "none.policy: cannot be read"), ("cfs eevdf none.json", "none.json: No such file"),
     ("cfs eevdf none.sh", "none.sh"), ("kernel: cfs hogs:n=2", "the kernel runs NAME.sh"),
@@ -171,6 +174,13 @@ def test_what_the_kernel_is_told():
     command = one.command(work, 7, "1s")
     assert "echo 5 > /sys/kernel/debug/sched/base_slice_ns" in command and "hog -t 1s" in command
     assert "echo NO_HRTICK > /sys/kernel/debug/sched/features" in command
+
+
+def test_a_program_for_sched_ext_is_a_side_in_the_kernel(capsys):
+    """Slices of 5 ms make more switches than those of 50 ms."""
+    a, b = "kernel:+scx:fifo,slice_ns=50000000", "kernel:+scx:fifo,slice_ns=5000000"
+    _, by_metric = rows(capsys, a, b, "shares", "--seeds", "1..1", "--time", "100ms")
+    assert by_metric[a, b, "switches"]["shift"] > 0
 
 
 @pytest.mark.nightly("a kernel's side whose words do not reach the kernel")

@@ -99,6 +99,15 @@ def test_what_another_policy_would_do_is_what_it_does(tmp_path):
     assert waits["cfs"] != pytest.approx(own, rel=0.03)
 
 
+def test_programs_for_sched_ext_are_policies_too(tmp_path):
+    """Slices of 5 ms make more turns than those of 50 ms."""
+    path = record(tmp_path / "run.dat", *MIXES["hogs"], time="1s")
+    long, short = (f"scx:fifo,slice_ns={ms}000000" for ms in (50, 5))
+    found = replayed(path, "--sched", f"{long},eevdf,{short}", "--seeds", "1..2")["under"]
+    turns = {row["sched"]: row["median"] for row in found if row["metric"] == "turns"}
+    assert set(turns) == {"cfs", "eevdf", long, short} and turns[long] < turns[short]
+
+
 def test_open_sleeps_end_when_they_did_and_closed_ones_last_as_long(tmp_path):
     """A job each 10 ms that runs late: with a timer it makes up for it, with a sleep the delay stays."""
     path = record(tmp_path / "run.dat", "--cpus", "1", "periodic:n=1,policy=normal,run=2ms", "hogs:n=3", time="1s")

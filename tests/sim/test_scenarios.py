@@ -2,6 +2,7 @@
 """Scenario cards: each keeps its bounds under every policy, and wrong cards and commands are refused."""
 
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -38,9 +39,18 @@ def test_every_flip_is_a_seeded_bug_that_runs_the_card():
             assert card["id"] in bug.noticed_by and bug.run.startswith("scenario")
 
 
+def test_a_program_for_sched_ext_is_judged_by_cards_for_all():
+    """F-05 is for some fair policies."""
+    done = scenarios("F-03", "F-05", "--scheds", "scx:fifo,slice_ns=4000000,scx:vtime")
+    found = re.findall(r"^ok \d+ - (\S+) +(\S+) (\S+) ", done.stdout, re.MULTILINE)
+    assert found == [("F-03", sched, metric) for sched in ("scx:fifo,slice_ns=4000000", "scx:vtime")
+                     for metric in ("waste", "worker.wakeup_p99")], done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("words, complaint", [
     (["F-99"], "no scenario is called F-99"),
     (["--scheds", "nobody", "F-29"], "no scheduler is called nobody"),
+    (["--scheds", "cfs,scx:nobody", "F-29"], "scx:nobody: FILE.so of make scx is expected"),
 ])
 def test_nonsense_is_refused(words, complaint):
     done = scenarios(*words)

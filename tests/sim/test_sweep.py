@@ -5,6 +5,7 @@ import contextlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from tests.sim.conftest import BUILD, ROOT
+from tests.sim.test_scx import loaded
 from fairground.study import experiment_file
 from fairground.study.compare import figures
 from fairground.study.grid import Grid, Store, commit_of, digest_of
@@ -253,6 +255,19 @@ def test_own_policies_are_in_a_grid(grid):
     assert {row["policy"] for row in rows(grid)} == {"cfs", "own.policy"}
     (grid.parent / "own.policy").write_text(text + "\n")
     assert len(before & {cell.key("") for cell in Grid(grid).cells()}) == 4
+
+
+def test_programs_for_sched_ext_are_in_a_grid(grid):
+    """A file beside the grid, and an example, each with a constant. The object is part of the address."""
+    shutil.copy(loaded("fifo"), grid.parent / "own.so")
+    text = TEXT.replace(', "a.json"', "").replace('"eevdf"]', '"scx:own.so,slice_ns=7000000", "scx:vtime"]')
+    grid.write_text(text.replace("1..3", "1"))
+    status, out, _ = sweep(grid)
+    assert status == 0 and out.startswith("4 cells: 0 were there, 4 run, 0 failed"), out
+    own = next(cell for cell in Grid(grid).cells() if cell.policy == "scx:own.so,slice_ns=7000000")
+    assert own.words()[:2] == ["--scx", "own.so,slice_ns=7000000"]
+    assert {row["policy"] for row in rows(grid)} == {"cfs", own.policy, "scx:vtime.so"}
+    assert own.key("") != replace(own, files={}).key("")
 
 
 def test_cells_are_run_in_batches(grid):

@@ -195,15 +195,16 @@ def simulate(*workloads: str | os.PathLike[str], sched: str = "cfs", cpus: int =
              options: Sequence[str] = (), trace: str | os.PathLike[str] | None = None) -> Simulation:
     """Run the simulator with @workloads, as "hogs:n=2" or files of rt-app, under one policy. @options are further words
     of schedsim's; @trace, NAME.dat, gets the trace with all decisions. SimulatorError if the simulator refuses it."""
-    from .machine.simulator import program
+    from .machine.simulator import policy_words, program
 
     if trace and not os.fspath(trace).endswith(".dat"):
         raise UsageError(f"trace={os.fspath(trace)!r}: a name that ends in .dat is expected")
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         out = os.path.join(directory, "result.json")
         try:
-            words = [program(tree.build()), "--sched", sched, "--cpus", str(cpus), "--time", time, "--seed", str(seed),
-                     "--json", out, *options, *(("--decisions", os.fspath(trace)) if trace else ()),
+            words = [program(tree.build()), *policy_words(sched, tree.build()), "--cpus", str(cpus), "--time", time,
+                     "--seed", str(seed), "--json", out, *options,
+                     *(("--decisions", os.fspath(trace)) if trace else ()),
                      *[os.fspath(each) for each in workloads]]
             done = subprocess.run(words, capture_output=True, text=True, check=False)
         except (OSError, QemuError) as error:

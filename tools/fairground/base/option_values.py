@@ -66,8 +66,9 @@ def ranges(numbers: Collection[int]) -> str:
 
 
 def listed(option: str, text: str) -> list[str]:
-    """The items of the list @text of the @option, which commas separate. UsageError if one is empty."""
-    items = text.split(",")
+    """The items of the list @text of the @option, which commas separate. UsageError if one is empty. What is set by
+    ,NAME=VALUE behind an item belongs to that."""
+    items = re.split(r",(?!\w+=)", text)
     if not all(items):
         raise UsageError(f"{option} {text}: an item of this list is empty")
     return items

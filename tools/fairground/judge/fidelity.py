@@ -32,7 +32,7 @@ from ..machine import linux_scx
 from ..machine.linux import (ABOUT, END, KERNELS, MARK, MEMORY_MIB, LinuxSettings, digest, find_kernel, qemu_versions,
                              sections, tick_rate)
 from ..machine.machine import Machine, at_once, commit
-from ..machine.simulator import EXAMPLE
+from ..machine.simulator import SCX
 from ..words import Command
 
 COMMAND = Command("fidelity", machine=True, built="image", tree="tests/fidelity", examples=(
@@ -151,7 +151,7 @@ class Case:
 def programs() -> list[str]:
     """The programs for sched_ext of which Linux's figures are kept, as scx:NAME."""
     prefix = f"linux-{linux_scx.RELEASE}-"
-    return [EXAMPLE + path.stem.removeprefix(prefix) for path in sorted(ROOM.glob(f"{prefix}*.toml"))]
+    return [SCX + path.stem.removeprefix(prefix) for path in sorted(ROOM.glob(f"{prefix}*.toml"))]
 
 
 def rows_of(name: str, case: Mapping[str, Any], explained: Mapping[str, Explained]) -> Iterator[Row]:
@@ -203,7 +203,7 @@ def release_of(sched: str) -> str:
 def place_of(sched: str, release: str) -> pathlib.Path:
     """Where the figures of Linux @release are kept that are beside @sched."""
     program = linux_scx.is_program(sched)
-    return ROOM / f"linux-{release}{sched.replace(EXAMPLE, '-') if program else ''}.toml"
+    return ROOM / f"linux-{release}{sched.replace(SCX, '-') if program else ''}.toml"
 
 
 # --- running --------------------------------------------------------------------------------------------------------
@@ -458,7 +458,7 @@ def chosen(sched: str, arguments: argparse.Namespace) -> list[Case]:
     """The cases that were asked for."""
     cases = load_cases(sched)
     unknown = set(arguments.cases) - {case.name for case in cases} - \
-        {case.name for other in (*KERNELS, EXAMPLE) for case in load_cases(other)}
+        {case.name for other in (*KERNELS, SCX) for case in load_cases(other)}
     if unknown:
         raise UsageError(f"{sorted(unknown)[0]}: there is no such case in tests/fidelity")
     return [case for case in cases if (case.fast or not arguments.fast)

@@ -7,7 +7,8 @@ Prints a line in KTAP's form for each card, scheduler and metric, and fails if a
 TOML file with these keys:
 
     id, title, source       the subject; source is a list
-    classes                 the fair policies that it is for; default: all
+    classes                 the fair policies that it is for; default: all, and programs for sched_ext that --scheds
+                            names as scx:FILE.so, or scx:NAME of examples/scx
     trait                   of these, those that claim it (sched/fair/trait.def)
     topology, hz, skew, time, set, features, costs, late_ticks, jumps, dumps   schedsim's options
     governor                of frequencies, in both hosts: schedsim's option, the kernel's boot parameter. The table is
@@ -49,10 +50,12 @@ from typing import Any
 from .. import result
 from ..base import names
 from ..base.errors import why_failed
+from ..base.option_values import listed
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError, make_settings
 from ..machine.machine import at_once, commit, run_batch
 from ..machine.qemu import QemuError
+from ..machine.simulator import SCX, policy_words, scx_object
 from ..words import Command
 
 COMMAND = Command("scenarios", machine=True, built="image sim", tree="tests/scenarios", examples=(
@@ -118,7 +121,7 @@ def simulate(build: str, card: Card, sched: str, run: Run, features: Sequence[st
     """(JSON, schedstat) of one run."""
     with tempfile.TemporaryDirectory() as scratch:
         out, stat, rtapp = (os.path.join(scratch, name) for name in ("out.json", "schedstat", "card.json"))
-        words = [os.path.join(build, "schedsim"), "--sched", sched, "--seed", str(run[0]),
+        words = [os.path.join(build, "schedsim"), *policy_words(sched, build), "--seed", str(run[0]),
                  "--hz", str(card.get("hz", 250)), "--skew", card.get("skew", "0"),
                  "--topology", card["topology"], "--time", card["time"], "--json", out, "--schedstat", stat]
         words += [word for name in [*card.get("features", []), *features] for word in ("--features", name)]
@@ -237,6 +240,8 @@ def in_kernel(build: str, card: Card, sched: str) -> Iterator[tuple[Card, float]
     cmd = (f"echo 1 > /proc/sys/kernel/sched_schedstats; {what['cmd']}; "
            "cat /sys/kernel/debug/sched/waste")
     append = " ".join([what.get("append", ""), *([f"governor={card['governor']}"] if "governor" in card else [])])
+    if sched.startswith(SCX):
+        sched = SCX + scx_object(sched, build, ".o")
     given = {"smp": str(what["smp"]), "append": append, "sched": sched, "icount": "1", "kvm": "0",
              "timeout": "300", "cmd": cmd, "hz": str(what.get("hz", 250))}
     outcome = run_batch(make_settings(given, build=build))
@@ -356,7 +361,11 @@ def options(parser: argparse.ArgumentParser) -> None:
 def main(settings: Settings, arguments: argparse.Namespace) -> int:
     """run the scenario cards, old bugs of schedulers, and compare with their bounds"""
     try:
-        return scenarios(settings.build, arguments.ids, arguments.host, [s for s in arguments.scheds.split(",") if s],
-                         known_policies(settings.build))
+        scheds = listed("--scheds", arguments.scheds) if arguments.scheds else []
+        programs: Traits = {name: set() for name in scheds if name.startswith(SCX)}
+        for name in programs:
+            policy_words(name, settings.build)  # what is compiled is so before there are threads
+        return scenarios(settings.build, arguments.ids, arguments.host, scheds,
+                         known_policies(settings.build) | programs)
     except BadCard as error:
         raise UsageError(str(error)) from None

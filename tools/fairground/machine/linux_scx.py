@@ -6,16 +6,14 @@ work off that CPU, but for some hundred microseconds each second or two. Linux l
 """
 
 import dataclasses
-import os
-import subprocess
 from pathlib import Path
 
 from ..base import tree
-from ..base.errors import why_failed
 from ..base.expect import Missing
 from ..base.settings import Settings
 from .linux import LinuxSettings
-from .simulator import EXAMPLE
+from .qemu import QemuError
+from .simulator import SCX, make_program
 
 RELEASE = "7.2"
 QUIET = "rcu_nocbs=1 irqaffinity=0 nowatchdog"
@@ -38,12 +36,12 @@ cat /sys/kernel/sched_ext/state
 
 
 def is_program(sched: str) -> bool:
-    return sched.startswith(EXAMPLE)
+    return sched.startswith(SCX)
 
 
 def source_of(sched: str, build: str) -> Path:
     """The file of scx:NAME: an example, or one that comes with Linux. Missing if there is none."""
-    name = sched.removeprefix(EXAMPLE)
+    name = sched.removeprefix(SCX)
     for path in (tree.ROOT / f"examples/scx/{name}.bpf.c", Path(build, f"scx/linux/scx_{name}.bpf.c")):
         if path.exists():
             return path
@@ -53,11 +51,10 @@ def source_of(sched: str, build: str) -> Path:
 
 def make(target: str, source: Path, build: str, suffix: str) -> Path:
     """The object that `make @target` makes of @source. Missing with the first complaint."""
-    done = subprocess.run(["make", "-s", "-C", str(tree.ROOT), f"B={os.path.abspath(build)}",
-                           f"SRC={os.path.abspath(source)}", target],
-                          capture_output=True, text=True, check=False, env={**os.environ, "MAKEFLAGS": ""})
-    if done.returncode:
-        raise Missing(f"make {target} SRC={source}: {why_failed(done)}")
+    try:
+        make_program(target, source, build)
+    except QemuError as error:
+        raise Missing(str(error)) from error
     return Path(build, "scx", source.name.replace(".bpf.c", suffix))
 
 

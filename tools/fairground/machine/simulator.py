@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The simulator, build/schedsim, for tools that run it beside the kernel."""
 
+import functools
 import math
 import os
 import subprocess
@@ -10,10 +11,11 @@ from pathlib import Path
 
 from ..base import tree
 from ..base.errors import why_failed
-from ..base.settings import Settings
+from ..base.settings import Settings, UsageError
 from .qemu import QemuError
 
-EXAMPLE = "scx:"
+SCX = "scx:"  # in front of a program for sched_ext
+EXAMPLES = tree.ROOT / "examples/scx"
 PACKED = tree.PACKED / "schedsim"  # that of an installed package, if it was built before
 
 
@@ -39,32 +41,46 @@ def packed() -> int:
     return 125
 
 
-def source_of(sched: str) -> Path | None:
-    """The file of @sched, if that is scx:NAME, an example of a program for sched_ext."""
-    return tree.ROOT / f"examples/scx/{sched.removeprefix(EXAMPLE)}.bpf.c" if sched.startswith(EXAMPLE) else None
+def make_program(target: str, source: Path, build: str) -> None:
+    """make @target, scx or scx-linux, of the program @source for sched_ext. QemuError with what the compiler says."""
+    done = subprocess.run(["make", "-s", "-C", str(tree.ROOT), f"B={os.path.abspath(build)}",
+                           f"SRC={os.path.abspath(source)}", target],
+                          capture_output=True, text=True, check=False, env={**os.environ, "MAKEFLAGS": ""})
+    if done.returncode:
+        raise QemuError(f"make {target} SRC={source}: {why_failed(done)}")
 
 
-def make_program(settings: Settings) -> None:
-    """Compiles the program of settings.sched, if that names one. QemuError with what the compiler says."""
-    if source := source_of(settings.sched):
-        done = subprocess.run(["make", "-s", "-C", str(tree.ROOT), f"B={settings.build}", f"SRC={source}", "scx"],
-                              capture_output=True, text=True, check=False, env={**os.environ, "MAKEFLAGS": ""})
-        if done.returncode:
-            raise QemuError(f"make scx SRC={source}: {why_failed(done)}")
+@functools.cache
+def make_example(name: str, build: str) -> Path:
+    """Compiles the example @name of a program for sched_ext into @build. Returns its object, without the ending.
+    UsageError if there is none; as make_program()."""
+    source = EXAMPLES / f"{name}.bpf.c"
+    if not source.exists():
+        known = ", ".join(sorted(path.name.removesuffix(".bpf.c") for path in EXAMPLES.glob("*.bpf.c")))
+        raise UsageError(f"{SCX}{name}: FILE.so of make scx is expected, or an example: {known}")
+    make_program("scx", source, build)
+    return Path(build, "scx", name)
 
 
-def policy(settings: Settings) -> list[str]:
-    """The words that choose the policy, or the program, of @settings."""
-    if not (source := source_of(settings.sched)):
-        return ["--sched", settings.sched]
-    return ["--scx", os.path.join(settings.build, "scx", source.name.replace(".bpf.c", ".so"))]
+def scx_object(policy: str, build: str, ending: str = ".so") -> str:
+    """FILE[,NAME=VALUE...] of @policy: scx:FILE, an object of make scx, or scx:NAME, an example; each with constants.
+    The @ending is .so, for the simulator, or .o, for the kernel."""
+    name, comma, constants = policy.removeprefix(SCX).partition(",")
+    path = Path(name) if name.endswith((".so", ".o")) else make_example(name, build)
+    return f"{path.with_suffix(ending)}{comma}{constants}"
+
+
+def policy_words(policy: str, build: str) -> list[str]:
+    """The words that choose a @policy that is built in, or a program for sched_ext."""
+    return ["--scx", scx_object(policy, build)] if policy.startswith(SCX) else ["--sched", policy]
 
 
 def command(settings: Settings, workload: str | Sequence[str], out: str | None, costs: Mapping[str, int],
             more: Sequence[str] = ()) -> list[str]:
     """The command that runs @workload with @settings, @costs and @more options. It saves the trace in @out if given."""
     workloads = [workload] if isinstance(workload, str) else workload
-    words = [program(settings.build), *policy(settings), "--hz", str(settings.hz), "--seed", str(settings.seed)]
+    words = [program(settings.build), *policy_words(settings.sched, settings.build), "--hz", str(settings.hz),
+             "--seed", str(settings.seed)]
     if "--topology" not in more:
         words += ["--cpus", str(settings.cpus)]
     words += [word for name, ns in costs.items() for word in (f"--cost-{name}", f"{ns}ns")]

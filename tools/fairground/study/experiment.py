@@ -23,7 +23,7 @@ from ..base.stats import parse_seeds
 from ..judge.calibrate import calibrate
 from ..machine.image import TraceError
 from ..machine.machine import commit
-from ..machine.simulator import source_of
+from ..machine.simulator import SCX
 from ..trace.record import RecordError
 from ..words import Command
 from .claims import HOSTS, KERNEL, SIMULATOR, TRACED, Results, Row, judge_seeds, summary, table
@@ -101,8 +101,7 @@ def wanted_schedulers(experiment: Experiment, text: str | None) -> Sequence[str]
     for sched in wanted:
         if sched not in experiment.policies:
             raise UsageError(f"{sched}: the experiment compares {', '.join(experiment.policies)}")
-        source = source_of(sched)
-        if sched not in SCHEDULERS and not (source and source.exists()):
+        if sched not in SCHEDULERS and not sched.startswith(SCX):
             raise UsageError(f"the experiment needs the scheduler {sched}, which this kernel does not have")
     return wanted
 

@@ -16,12 +16,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ..base import tree
 from ..base.errors import DAMAGE, FileError, reading, why_failed
 from ..base.expect import expect
 from ..base.settings import SCHEDULERS, UsageError, make_settings
 from ..base.stats import parse_seeds
 from ..base.tomlfile import NO_TEXT, TomlFile
 from ..machine.qemu import QemuError
+from ..machine.simulator import SCX, scx_object
 from .claims import KERNEL, SIMULATOR
 from .experiment_file import set_up
 from .runs import other_start
@@ -111,12 +113,19 @@ def commit_of(path: str) -> str:
 
 
 def policy_words(policy: str, text: str = "") -> list[str]:
-    """schedsim's words for a @policy that is built in, or a file: NAME.so, or NAME.policy with this @text, which says
-    its name."""
+    """schedsim's words for a @policy that is built in, or a file: scx:NAME.so, NAME.so, or NAME.policy with this @text,
+    which says its name."""
     if policy in SCHEDULERS:
         return ["--sched", policy]
+    if policy.startswith(SCX):
+        return ["--scx", policy.removeprefix(SCX)]
     named = POLICY_NAME.search(text) if policy.endswith(".policy") else None
     return ["--plugin", policy, "--sched", (named[1] if named else Path(policy).stem).replace("_", "-")]
+
+
+def own_file(policy: str) -> str:
+    """The file of a @policy that is not built in."""
+    return scx_object(policy, os.path.abspath(tree.build())).partition(",")[0] if policy.startswith(SCX) else policy
 
 
 class Grid:
@@ -143,14 +152,15 @@ class Grid:
         self.seeds = parse_seeds(seeds or str(data.get("seeds", "1")))
 
     def read_policy(self, policy: str) -> str:
-        """The contents of the file @policy, NAME.policy or NAME.so. Each byte that is no text has a stand-in."""
-        if Path(policy).suffix not in (".policy", ".so"):
+        """The contents of the file @policy, NAME.policy or NAME.so, or that of scx:FILE. Each byte that is no text has
+        a stand-in."""
+        if Path(policy).suffix not in (".policy", ".so") and not policy.startswith(SCX):
             raise self.file.wrong(("policies",), f"{policy}: one of {', '.join(SCHEDULERS)} is expected, or "
-                                  "NAME.policy or NAME.so")
+                                  f"NAME.policy or NAME.so, or {SCX}NAME.so")
         if KERNEL in self.hosts:
             raise self.file.wrong(("policies",), f"{policy}: policies of one's own run in the simulator only")
         try:
-            return (self.file.path.parent / policy).read_bytes().decode("utf-8", "surrogateescape")
+            return (self.file.path.parent / own_file(policy)).read_bytes().decode("utf-8", "surrogateescape")
         except OSError as error:
             raise self.file.wrong(("policies",), f"{policy}: {error.strerror}") from None
 
@@ -220,8 +230,10 @@ class Grid:
                 data["policies"], self.runs(host), data["topologies"], data.get("hz", [250])):
             files = {os.path.basename(word): self.files[word] for word in run.split()
                      if host == SIMULATOR and word in self.files}
-            name = os.path.basename(policy)
+            name = os.path.basename(own_file(policy))
             files |= {name: self.own_policies[policy]} if policy in self.own_policies else {}
+            if policy.startswith(SCX):
+                name = SCX + name + "".join(policy.partition(",")[1:])
             for tunables in self.tunables(policy):
                 for seed in self.seeds:
                     yield Cell(name, workload, topology, hz, data["time"], seed, tunables,

@@ -154,9 +154,8 @@ class Replay:
     def words(self, path: str, policy: str, vary: int | None) -> list[str]:
         """The simulator's words for a run."""
         varied = ["--vary", str(vary)] if vary is not None else []
-        return ["--sched", policy, "--hz", str(self.hz), *self.machine, "--time", f"{self.lead + self.length}ns",
-                *varied,
-                path]
+        return [*simulator.policy_words(policy, self.build), "--hz", str(self.hz), *self.machine,
+                "--time", f"{self.lead + self.length}ns", *varied, path]
 
     def simulate(self, path: str, policy: str, vary: int | None = None) -> dict[int, Fare]:
         """How each task fares under @policy. @vary: the seed of what differs from run to run; None: nothing does."""
@@ -260,7 +259,8 @@ def others(replay: Replay, path: str, base: str, policies: Sequence[str], seeds:
 
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", help="a trace.dat or a perf.data, of Fairground or of Linux")
-    parser.add_argument("--sched", metavar="A,B", help="policies to compare with the recorded one; default: all")
+    parser.add_argument("--sched", dest="scheds", metavar="A,B", help="policies to compare with the recorded one, or "
+                        f"programs for sched_ext, {simulator.SCX}FILE.so; default: all policies")
     parser.add_argument("--hz", type=int, choices=TICKS, help="of the traced machine; default: $HZ, what the trace "
                         f"says, or {TICKS[1]}")
     parser.add_argument("--recorded", metavar="POLICY", help="under which it was recorded; default: as the trace says")
@@ -281,10 +281,10 @@ def choose(arguments: argparse.Namespace, about: str) -> tuple[str, list[str]]:
     if not base:
         raise UsageError(f"the trace does not say under which policy it was recorded: --recorded one of "
                          f"{', '.join(SCHEDULERS)}")
-    policies = listed("--sched", arguments.sched) if arguments.sched else list(SCHEDULERS)
+    policies = listed("--sched", arguments.scheds) if arguments.scheds else list(SCHEDULERS)
     for policy in [base, *policies]:
-        if policy not in SCHEDULERS:
-            raise UsageError(f"{policy}: one of {', '.join(SCHEDULERS)} is expected")
+        if policy not in SCHEDULERS and not policy.startswith(simulator.SCX):
+            raise UsageError(f"{policy}: one of {', '.join(SCHEDULERS)} is expected, or {simulator.SCX}FILE.so")
     return base, [policy for policy in dict.fromkeys(policies) if policy != base]
 
 

@@ -13,13 +13,14 @@ from ..base.names import nearest
 from ..base.option_values import shortened
 from ..base.settings import SCHEDULERS, Settings, UsageError
 from ..base.tree import ROOT
+from ..machine import simulator
 from ..machine.linux import KERNELS, RELEASES
+from ..machine.simulator import SCX
 from .claims import KERNEL, SIMULATOR
 from .grid import cpus_of, policy_words, recorded
 
 POLICY, HOST, COMMIT, TRACE = "policy", "host", "commit", "trace"
 TUNABLE, FEATURE = "tunable ", "feature "
-SCX = "scx:"
 LINUX = "Linux "  # with its release: a host
 HOST_WORDS = {"kernel:": KERNEL, "sim:": SIMULATOR, **{f"linux:{release}": LINUX + release for release in RELEASES}}
 # Machines: options of schedsim. Those of KERNEL_TOO are boot parameters, too, or settings.
@@ -172,12 +173,16 @@ class Side:
         own = {name: value for name, value in self.parts.items() if name in MACHINE}
         return {"topology": f"1x1x{settings.cpus}x1", "hz": str(settings.hz), **workload.machine, **own}
 
+    def policy(self, settings: Settings) -> str:
+        """The policy; that of the @settings as the user gave it, unless this side has its own."""
+        return self.parts.get(POLICY, settings.given.get("sched", settings.sched))
+
     def words(self, workload: Workload, settings: Settings, seed: int, time: str) -> list[str]:
         """The words for schedsim."""
-        policy = self.parts.get(POLICY, settings.sched)
+        policy = self.policy(settings)
         words = ["--seed", str(seed), "--vary", str(seed), "--time", time]
         if policy.startswith(SCX):
-            words += ["--scx", policy.removeprefix(SCX)]
+            words += simulator.policy_words(policy, settings.build)
         else:
             words += policy_words(policy, text_of(policy))
         for name, value in {**USUAL_COSTS, **self.machine(workload, settings)}.items():
@@ -188,12 +193,14 @@ class Side:
 
     def boot(self, workload: Workload, settings: Settings, seed: int) -> dict[str, str]:
         """The settings of the kernel's machine, as texts."""
-        policy = self.parts.get(POLICY, settings.sched)
-        if policy not in SCHEDULERS:
+        policy = self.policy(settings)
+        if policy not in SCHEDULERS and not policy.startswith(SCX):
             raise UsageError(f"{self.text}: {policy} runs in the simulator only")
         machine = self.machine(workload, settings)
         if self.linux:
             return self.boot_linux(machine, settings, seed)
+        if policy.startswith(SCX):
+            policy = SCX + simulator.scx_object(policy, settings.build, ".o")
         for name in machine:
             if name not in KERNEL_TOO and name in self.parts:
                 raise UsageError(f"{self.text}: {name} is of the simulator only")
