@@ -32,9 +32,9 @@ void judge_limits(struct sched *s, const struct task_group *tg, u64 quota_ns, u6
 /*
  * Dispatch by a loaded scheduler. judge_scheduler() returns the table for sched_ext_load() in the
  * place of @ops: its operations stand before those, and the first of them, init, begins to judge.
- * With @tells the scheduler says what it is about to ask for, by the next five functions: an
+ * With @tells the scheduler says what it is about to ask for, by the next six functions: an
  * insert of @t; that this is taken back; that the first task of @dsq is to come to the local queue;
- * that a walk is to move @t, and whether it did.
+ * that a walk is to move @t, and whether it did; that @here, its own CPU, kicks @cpu.
  */
 const struct ext_ops *judge_scheduler(const struct ext_ops *ops, bool tells);
 void judge_asks(struct ext_call *c, struct task *t, u64 dsq, u64 slice, u64 vtime, u64 flags);
@@ -42,6 +42,7 @@ void judge_cancels(const struct task *t);
 void judge_takes(const struct ext_call *c, u64 dsq);
 void judge_walks(struct task *t, u64 dsq, u64 vtime, u64 flags);
 void judge_walked(struct task *t, bool moved);
+void judge_kicks(const struct ext_call *c, u32 here, u32 cpu, u64 flags);
 /* The scheduler is about to be unloaded. */
 void judge_unloaded(void);
 /* Between operations of @s each task that is runnable must be in one place. */

@@ -139,6 +139,14 @@ static s32 gamble_select(struct ext_call *c, struct task *t, s32 prev, u64 wake_
 	return cpu;
 }
 
+static void kick(struct ext_call *c, u32 here, u32 cpu)
+{
+	u64 flags = draw(8);
+
+	judge_kicks(c, here, cpu, flags);
+	ext_kick(c, here, (s32)cpu, flags);
+}
+
 static void gamble_enqueue(struct ext_call *c, struct task *t, u64 flags)
 {
 	(void)flags;
@@ -148,7 +156,7 @@ static void gamble_enqueue(struct ext_call *c, struct task *t, u64 flags)
 	else
 		keep(t);
 	if (!draw(4))
-		ext_kick(c, gambler.sim->this_cpu, (s32)t->cpu, draw(8));
+		kick(c, gambler.sim->this_cpu, t->cpu);
 }
 
 static void gamble_dequeue(struct ext_call *c, struct task *t, u64 flags)
@@ -223,7 +231,7 @@ static void gamble_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
 		if (move_to_local(c, (dsq + n) % NR_DSQS) && draw(2))
 			break;
 	if (!draw(8))
-		ext_kick(c, (u32)cpu, (s32)draw(gambler.sim->config.nr_cpus), draw(8));
+		kick(c, (u32)cpu, draw(gambler.sim->config.nr_cpus));
 }
 
 static void gamble_release(struct ext_call *c, s32 cpu)

@@ -270,6 +270,26 @@ static void judge_slice(struct book *b)
 	b->ran = b->t->fair.sum_exec;
 }
 
+/* --- kicks ------------------------------------------------------------------------------------ */
+
+/* A CPU goes on, in place of waiting, once the other has chosen or runs nothing of the class. */
+static void judge_waits(void)
+{
+	const struct ext *x = docket.x;
+
+	for (u32 i = 0; docket.nr_waits && i < docket.s->nr_cpus * docket.s->nr_cpus; i++) {
+		u32 here = i / docket.s->nr_cpus, cpu = i % docket.s->nr_cpus;
+		struct kick_wait *w = &docket.wait[here][cpu];
+
+		if (!w->open || (x->cpu[here].waits && cpumask_test(&x->cpu[here].awaited, cpu)))
+			continue;
+		w->open = false;
+		docket.nr_waits--;
+		JUDGE_URGENT(x->bypass || docket.chosen[cpu] != w->chosen || !x->cpu[cpu].curr,
+			     "ext: a CPU goes on before one that it kicked has chosen");
+	}
+}
+
 /* Looks at everything, and judges what is new. */
 void look(void)
 {
@@ -277,6 +297,7 @@ void look(void)
 
 	if (!docket.x)
 		return;
+	judge_waits();
 	for (u32 i = 0; i < nr_queues(); i++) {
 		read_queue(i, &now);
 		judge_queue(&docket.queue[i], &now, i);
@@ -316,7 +337,8 @@ void open_docket(struct ext *x)
 	JUDGE_URGENT(nr_queues() <= QUEUES_MAX, "ext: too many queues");
 	docket.leaving = docket.walked = docket.moving = NULL;
 	docket.released = 0;
-	docket.nr_books = docket.depth = docket.seq = 0;
+	docket.nr_books = docket.depth = docket.seq = docket.nr_waits = 0;
+	__builtin_memset(docket.wait, 0, sizeof(docket.wait));
 	for (u32 i = 0; i < nr_queues(); i++)
 		docket.queue[i].nr = 0;
 }

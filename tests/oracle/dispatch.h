@@ -39,6 +39,12 @@ struct book {
 	u64 slice, ran; /* as of the last look */
 };
 
+/* A CPU waits for another one that it kicked. */
+struct kick_wait {
+	bool open;
+	u32 chosen; /* of the other CPU, at that time */
+};
+
 /* The scheduler that is loaded, and what was seen of it last. */
 struct docket {
 	struct sched *s;
@@ -53,9 +59,11 @@ struct docket {
 	struct task *moving;   /* that is about to leave its CPU */
 	struct task *walked;   /* that a walk takes out of a queue, from any place */
 	u64 taken[JUDGE_CPUS]; /* queues, as bits, whose first task dispatch took */
-	u32 picks;	       /* the CPU that is about to pick */
-	u32 released;	       /* 1 + the CPU whose cpu_release goes on; 0: none */
-	u32 depth;	       /* operations of the scheduler that go on */
+	struct kick_wait wait[JUDGE_CPUS][JUDGE_CPUS]; /* by the CPU that waits, and the other */
+	u32 nr_waits, chosen[JUDGE_CPUS]; /* how often each CPU chose, or said that it waits */
+	u32 picks;			  /* the CPU that is about to pick */
+	u32 released;			  /* 1 + the CPU whose cpu_release goes on; 0: none */
+	u32 depth;			  /* operations of the scheduler that go on */
 	u32 seq, nr_enqueues, nr_dispatches, nr_releases;
 };
 extern struct docket docket;

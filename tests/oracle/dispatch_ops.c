@@ -58,6 +58,18 @@ void judge_walked(struct task *t, bool moved)
 		b->ask.open = false;
 }
 
+void judge_kicks(const struct ext_call *c, u32 here, u32 cpu, u64 flags)
+{
+	const struct rq *rq = cpu_rq(c->x->s, cpu);
+	struct kick_wait *w = &docket.wait[here][cpu];
+
+	if (!docket.x || !(flags & EXT_KICK_WAIT) || cpu == here || !rq->online ||
+	    ((flags & EXT_KICK_IDLE) && !is_idle_task(rq->curr)) || !docket.x->cpu[cpu].curr)
+		return;
+	docket.nr_waits += !w->open;
+	*w = (struct kick_wait){ true, docket.chosen[cpu] };
+}
+
 /* The slice of @t, once what the operation asked for is done or in the buffer. */
 static void judge_asked_slice(struct book *b)
 {
@@ -328,6 +340,7 @@ static void judge_put_prev(struct rq *rq, struct task *t)
 	own_ext(rq)->put_prev(rq, t);
 	if (!ours)
 		return;
+	docket.chosen[rq->cpu]++;
 	look();
 	if (!ran || docket.x->bypass || docket.nr_releases != releases)
 		return;
@@ -368,6 +381,7 @@ static struct task *judge_pick(struct rq *rq)
 	er = &docket.x->cpu[rq->cpu];
 	docket.picks = rq->cpu;
 	t = own_ext(rq)->pick(rq);
+	docket.chosen[rq->cpu]++;
 	look();
 	docket.picks = outer;
 	JUDGE_URGENT(!er->held && !er->nr_slots, "ext: a pick ends in the middle of a move");
@@ -393,6 +407,16 @@ static struct task *judge_pick(struct rq *rq)
 	return t;
 }
 
+/* A CPU that waits says so, and those that wait for it go on. */
+static void judge_push(struct rq *rq)
+{
+	own_ext(rq)->smp.push(rq);
+	if (!docket.x || docket.s != rq->s)
+		return;
+	docket.chosen[rq->cpu] += docket.x->cpu[rq->cpu].waits;
+	look();
+}
+
 static void judge_ext_charge(struct rq *rq)
 {
 	own_ext(rq)->charge(rq);
@@ -409,4 +433,5 @@ void judge_ext(struct sched_class *c)
 	c->put_prev = judge_put_prev;
 	c->pick = judge_pick;
 	c->charge = judge_ext_charge;
+	c->smp.push = judge_push;
 }
