@@ -5,7 +5,7 @@
 UNIT := $(B)/unit
 # Symbols are hidden. Otherwise the sanitizers' libraries would call our sched_yield() instead of libc's.
 UNIT_CFLAGS := -std=gnu11 -g -O1 $(WARN) -DDEBUG=1 -fno-strict-aliasing -fsanitize=address,undefined \
-	-fvisibility=hidden -fno-sanitize-recover=all -fno-omit-frame-pointer $(NAMELESS)
+	-fvisibility=hidden -fno-sanitize-recover=all -fno-omit-frame-pointer $(UNWATCHED) $(NAMELESS)
 # A test runs once, so that time spent on its own code by the compiler is lost: -O0. What it tests has -O1.
 $(UNIT)/tests/unit/test_%.c.o: UNIT_CFLAGS += -O0
 # The numbers that a test finds equal are in its record (checked.h), but for one that includes code of a student. Older

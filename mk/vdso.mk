@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The vDSO: a shared object for programs, inside the kernel image (arch/x86/vdso).
 
-VDSO_FLAGS := $(CSTD) $(WARN) -ffreestanding -fPIC -mgeneral-regs-only -fno-stack-protector -fcf-protection=none \
+VDSO_FLAGS := $(CSTD) $(WARN) -ffreestanding -fPIC -mgeneral-regs-only -fcf-protection=none \
 	-fasynchronous-unwind-tables -fomit-frame-pointer
 VDSO_LINK := -shared -nostdlib -Wl,-soname=linux-vdso.so.1,--hash-style=both,--eh-frame-hdr,--build-id=none \
 	-Wl,-Bsymbolic,-z,max-page-size=4096,--no-undefined

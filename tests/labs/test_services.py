@@ -13,7 +13,7 @@ import subprocess
 
 import pytest
 
-from fairground.lab import handout, spec
+from fairground.lab import handout, objects, spec
 from tests.conftest import BUILD
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -81,6 +81,17 @@ def an_autograder(tmp_path_factory):
     done = boxed(place, "/autograder", "bash source/setup.sh")
     assert done.returncode == 0, done.stdout[-1000:] + done.stderr[-1000:]
     return place
+
+
+def test_a_compiler_as_ubuntu_has_it_adds_no_call(tmp_path):
+    """The grader would take a call for the student's, and refuse the reference: 0 of 100."""
+    files = ("sched/balance/placement.c", "sched/core/machine.c")
+    made = [tmp_path / tree / f"{file}.o" for tree in ("sim", "unit") for file in files]
+    ubuntus = "CC=gcc -fstack-protector-all -D_FORTIFY_SOURCE=3"
+    done = subprocess.run(["make", f"B={tmp_path}", ubuntus, *map(str, made)], cwd=ROOT, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    assert not [name for name in objects.undefined(made) if name.startswith("__stack_chk") or name.endswith("_chk")]
 
 
 @pytest.mark.nightly("an autograder that fails in Gradescope's layout, or whose results it would not take")
