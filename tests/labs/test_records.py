@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A unit test of which the code under test changes the memory is not believed: the record of its checks is another."""
 
+import os
 import pathlib
+import socket
+import subprocess
 
 import pytest
 
 from fairground.lab import regions, spec, tiers, workshop
 from tests.conftest import BUILD
 
+ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM, TEST = "eevdf_pick", "the_choice_is_that_of_brute_force"
 
 
@@ -43,3 +47,17 @@ def test_each_seed_of_the_grading_draws_other_questions(number):
     once, again, other = (tiers._report(bench, program, test, seed, tests) for seed in (1, 1, 2))
     assert not once.status and not other.status
     assert tiers._record(once) == tiers._record(again) != tiers._record(other)
+
+
+def test_a_record_is_written_line_by_line():
+    """So that no message of a test, which goes another way, stands amid a line, where the grader overlooks it."""
+    name, test = DRAWN["9"]
+    program = pathlib.Path(BUILD, f"unit/test_{name}")
+    make = [os.environ.get("MAKE", "make"), "-s", os.path.relpath(program, ROOT), f"B={os.path.relpath(BUILD, ROOT)}"]
+    subprocess.run(make, cwd=ROOT, check=True, capture_output=True, timeout=300)
+    ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)  # each write is received by itself
+    environment = {"UNIT_TEST": test, "UNIT_RECORD": "1", "ASAN_OPTIONS": "detect_leaks=0"}
+    with ours, subprocess.Popen([program], stdout=theirs, stderr=subprocess.DEVNULL, env=environment):
+        theirs.close()
+        written = list(iter(lambda: ours.recv(1 << 16), b""))
+    assert sum(map(len, written)) > 1 << 14 and all(part.endswith(b"\n") for part in written)

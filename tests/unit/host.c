@@ -90,8 +90,10 @@ void __sanitizer_cov_trace_cmpd(double a, double b)
 __attribute__((constructor)) static void begin_record(void)
 {
 	record_key = getenv("UNIT_RECORD");
-	if (record_key)
-		digest = strtoull(record_key, NULL, 10);
+	if (!record_key)
+		return;
+	digest = strtoull(record_key, NULL, 10);
+	setvbuf(stdout, NULL, _IOLBF, 0); /* no message on stderr comes amid a line */
 }
 
 __attribute__((destructor)) static void print_record(void)
