@@ -439,6 +439,11 @@ if is_used run && ! have_new_qemu && ! { fetch_new_qemu && have_new_qemu; }; the
 fi
 missing=$(list_missing)
 [ -z "$missing" ] || fail "still missing after installation: $(echo $missing)"
+python=${PYTHON:-$(command -v /usr/bin/python3 || command -v python3)}
+if is_used run,sim,unit && ! "$python" -c 'import tomllib' 2>/dev/null; then
+	fail "this system is too old: $("$python" --version 2>&1), where 3.11 or newer is needed. Debian 12," \
+		"Ubuntu 24.04 and what is newer have all that is needed; docs/building.md has containers."
+fi
 if is_used pictures,book && ! have_packages && ! fetch_packages; then
 	say "some Python packages could not be fetched, which Parquet, the form of Perfetto and the book need (all" \
 		"else works): python3 -m pip install --no-deps --target $packages_dir -r $packages_list"

@@ -284,6 +284,15 @@ def test_setup_names_each_tool_once():
     subprocess.run(["sh", "-n", "tools/setup.sh"], check=True)
 
 
+def test_setup_says_that_a_system_is_too_old(tmp_path):
+    """Elsewhere the first command would end in a traceback, and the C library of its musl-gcc lacks system calls."""
+    (tmp_path / "python").write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.10.12\n', encoding="utf-8")
+    (tmp_path / "python").chmod(0o755)
+    done = subprocess.run(["sh", "tools/setup.sh", "--for", "sim"], capture_output=True, text=True, check=False,
+                          env={**os.environ, "PYTHON": str(tmp_path / "python")})
+    assert done.returncode == 1 and done.stderr.startswith("setup: this system is too old: Python 3.10.12, where 3.11")
+
+
 @pytest.mark.parametrize("path", ["docs/tracing.md", "tools/fairground/trace/latency.py", "sched/rt/rt.c",
                                   "kernel/fs/pipe.c", "kernel/base/main.c", "tests/hosted/pipe.c",
                                   "user/bin/hog.c"])
