@@ -81,6 +81,7 @@ def test_what_does_not_end_or_eats_memory_is_ended(program):
     assert left.status == box.LEFT and "before it was through" in left.how
     assert program("for (long i = 0;; i++) { char *p = malloc(1 << 20); if (!p) return 7; memset(p, 1, 1 << 20); }"
                    ).status == 7
+    assert program("static volatile char all[1 << 28]; return all[argc];").status == -signal.SIGSEGV  # it never began
     sleeps = program("sleep(100);", limits=box.Limits(cpu_s=1, wall_s=1))
     assert sleeps.timed_out and sleeps.how == "it did not end"
 

@@ -168,9 +168,10 @@ def _rules(view: View, number: bytes) -> tuple[socket.socket, int]:
 
 
 def _is_through(ours: socket.socket, number: bytes) -> bool:
-    """Did the program end by itself? Its library then sent @number back."""
-    with ours:
+    """Did the program end by itself? Its library then sent @number back. One that could not begin read none."""
+    with ours, contextlib.suppress(ConnectionResetError):
         return ours.recv(len(number) + 1) == number
+    return False
 
 
 # --- running ----------------------------------------------------------------------------------------------------

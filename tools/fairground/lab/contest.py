@@ -20,8 +20,8 @@ from .results import Measure, Result, drawn
 from .spec import Lab, LabError, Run
 from .workshop import Workshop
 
-EXPLORE_LIMITS = box.Limits(cpu_s=60, wall_s=300, memory_mb=4096)
-RUN_LIMITS = box.Limits(cpu_s=6, wall_s=60, memory_mb=4096)
+EXPLORE_LIMITS = box.Limits(cpu_s=60, wall_s=300, memory_mb=1024)
+RUN_LIMITS = box.Limits(cpu_s=6, wall_s=60, memory_mb=1024)
 FAILURE = re.compile(r"^[\w-]+, seed \d+, operation \d+: (.+)$", re.MULTILINE)
 REPLAY = re.compile(r"^ *build/schedsim .*(?:\n +\S.*)*", re.MULTILINE)
 PLACE = re.compile(r"^(?:bug at [\w ]+: )?(\S+:\d+): (.+)$")

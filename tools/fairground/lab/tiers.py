@@ -19,7 +19,8 @@ from .workshop import BuildFailed, Workshop, of_reference, unit_program
 JUDGES = {**explain.JUDGES, **verdicts.JUDGES}
 READS, CLOSED = box.View((), opens=True), box.View(())  # sanitizers read the program that they report of
 UNIT_LIMITS = box.Limits(cpu_s=4, wall_s=60)
-SIMULATOR_LIMITS = box.Limits(cpu_s=5, wall_s=60, memory_mb=4096)
+UNIT_MB = 1024
+SIMULATOR_LIMITS = box.Limits(cpu_s=5, wall_s=60, memory_mb=1024)  # without a mistake it takes a hundredth
 KERNEL_LIMITS = box.Limits(cpu_s=60, wall_s=300, writes_files=True)
 KERNEL_SECONDS = "240"  # on the clock, for what sleeps; CPU time ends what runs
 KERNEL_PATIENCE = 2
@@ -30,6 +31,7 @@ RECORD = re.compile(r"^# record ((?:at )?\d+ [0-9a-f]{16})$", re.MULTILINE)
 PLACE = re.compile(r"(tests/unit/[\w.]+:\d+): error: Failure!|^(tests/unit/[\w.]+:\d+)", re.MULTILINE)
 STOPPED = re.compile(r"(?:build/inc/sched/)?((?:tests|sched|lib)/[\w/]+\.[ch]:\d+): (.+)", re.DOTALL)
 SANITIZER = re.compile(r"(?:ERROR: AddressSanitizer: |runtime error: )([^\n(]+)")
+NO_MEMORY = "hard rss limit exhausted"  # of UNIT_MB, as the sanitizer says it
 HIDDEN = "it looks at what is not on the one way down the tree,"  # a test hides the rest as poisoned memory
 FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ in (\w+) ((?:sched|lib|tests)/\S+?:\d+)")
 COMPLAINT = re.compile(r"^(?:\[ *[\d.]+\] )?(?:not ok \d+ -? *|  FAIL *)(\S.*)$|^(\S.*\S) +FAILED$", re.MULTILINE)
@@ -49,6 +51,8 @@ def unit_targets(lab: Lab, workshop: Workshop) -> list[str]:
 
 def _why_failed(text: str, ended: box.Ended, tree: pathlib.Path, test: str) -> str:
     """The reason in the output of a failed @test, whose source is in @tree."""
+    if NO_MEMORY in text:
+        return f"your code takes more memory than a test has: {UNIT_MB} MB"
     sanitizer, frame = SANITIZER.search(text), FRAME.search(text)
     if sanitizer:
         found = HIDDEN if sanitizer[1].startswith("use-after-poison") else sanitizer[1].strip()
@@ -70,7 +74,7 @@ def _why_failed(text: str, ended: box.Ended, tree: pathlib.Path, test: str) -> s
 def _report(workshop: Workshop, program: str, test: str, seed: int, tests: UnitTests) -> box.Ended:
     environment = {"UNIT_TEST": test, "UNIT_SEED": str(seed), "UNIT_RECORD": workshop.key,
                    "CMOCKA_MESSAGE_OUTPUT": "TAP",
-                   "ASAN_OPTIONS": "detect_leaks=0:hard_rss_limit_mb=1024:verify_asan_link_order=0"}
+                   "ASAN_OPTIONS": f"detect_leaks=0:hard_rss_limit_mb={UNIT_MB}:verify_asan_link_order=0"}
     return box.program([program], workshop.tree, UNIT_LIMITS, replace(READS, traces=tests.apart != ""), environment)
 
 
