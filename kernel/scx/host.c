@@ -131,10 +131,14 @@ void scx_free_left(void)
 	struct scx_left *all = __atomic_exchange_n(&left, NULL, __ATOMIC_ACQUIRE), *next;
 
 	might_sleep();
+	if (!all)
+		return;
+	/* Calls that were running may have it, and give it to functions until they end. */
+	scx_wait_for_calls();
 	for (struct scx_left *l = all; l; l = l->next)
 		scx_unsee(l);
-	if (all)
-		scx_wait_for_calls();
+	/* Later ones have it only if the program kept a pointer, and may be in such a function. */
+	scx_wait_for_calls();
 	for (; all; all = next) {
 		next = all->next;
 		if (all->t)

@@ -67,7 +67,7 @@ def test_a_program_for_sched_ext(debug_build, tmp_path):
 def test_a_task_that_ends_while_a_call_has_it_is_kept(debug_build, tmp_path):
     """Memory that is freed has other contents there, which dispatch would take for the task's class."""
     outcome = boot_build(debug_build, ENDS, cpus=2, icount=True, files=late(tmp_path))
-    assert outcome.status == 0 and "late: 10 have ended meanwhile\n" in outcome.console, outcome.console
+    assert outcome.status == 0 and "late: 5 have ended meanwhile\n" in outcome.console, outcome.console
 
 
 @pytest.mark.nightly("an invariant that breaks in the kernel alone")
