@@ -3,6 +3,7 @@
 stalls. sh tools/setup.sh --compare --scx fetches what these tests need.
 """
 
+import dataclasses
 import glob
 import pathlib
 import re
@@ -13,7 +14,7 @@ from tests.e2e.conftest import BUILD, ROOT
 from fairground.base.expect import expect
 from fairground.base.settings import make_settings
 from fairground.machine.linux import on_linux
-from fairground.machine.linux_scx import RELEASE, under
+from fairground.machine.linux_scx import RELEASE, make, under
 from fairground.machine.machine import run_batch
 
 ORDER = pathlib.Path(ROOT, "tests/e2e/scx/order.bpf.c")
@@ -45,6 +46,20 @@ needed = pytest.mark.skipif(
 def machines(cpus):
     settings = make_settings({"smp": str(cpus), "icount": "1", "kvm": "0", "mem": "512"}, build=BUILD)
     return {"here": settings, "Linux": on_linux(settings, RELEASE, "")}
+
+
+@needed
+@pytest.mark.nightly("an example that the verifier of Linux refuses")
+def test_linux_takes_each_example():
+    sources = sorted([*pathlib.Path(ROOT, "examples/scx").glob("*.bpf.c"),
+                      pathlib.Path(ROOT, "labs/13-sched-ext/cache.bpf.c")])
+    settings = under(machines(1)["Linux"], sources[0], "")
+    objects = {f"/root/{path.name}": path.read_bytes() for path in
+               (make("scx-linux", source, settings.build, ".bpf.o") for source in sources)}
+    script = "cd /root && chmod 755 attach /trixie/*\nfor i in *.bpf.o; do ./attach $i -- true && echo took $i; done\n"
+    told = run_batch(dataclasses.replace(settings, cmd=script + "sleep 1", files=settings.files | objects)).console
+    assert re.findall(r"^took (\S+)\.bpf\.o", told, re.MULTILINE) == sorted(
+        source.name.removesuffix(".bpf.c") for source in sources), told[-3000:]
 
 
 def order(settings, kind):
