@@ -143,7 +143,9 @@ static void on_dequeue(struct ext_call *c, struct task *t, u64 flags)
 static void on_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
 {
 	const struct ext_seen *seen = prev ? part_of(prev) : NULL;
-	const struct book *b = book_of(c->er->rq->curr);
+	const struct task *curr = c->er->rq->curr;
+	/* A task that a more urgent class has now is not told. */
+	const struct book *b = curr->class->rank == CLASS_ext ? book_of(curr) : NULL;
 
 	begin_op();
 	docket.nr_dispatches++;
