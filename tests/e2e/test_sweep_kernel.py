@@ -59,8 +59,8 @@ def test_a_grid_on_both_hosts_and_again(grid):
         # Two CPUs' time, less the parts of the hogs' start; four hogs that take turns.
         assert kernel["done_ms"] == pytest.approx(simulated["done_ms"], rel=0.02)
         assert kernel["wait_ms"] == pytest.approx(simulated["wait_ms"], rel=0.25)
-        # The processes start and end with some switches.
-        assert 0 <= kernel["switches"] - simulated["switches"] <= 40
+        # The processes start and end with some switches; the last turns may be missing.
+        assert -10 <= kernel["switches"] - simulated["switches"] <= 40
     for metric, least in (("wait_ms", 2), ("wait_p99_ms", 1.5)):
         assert by["kernel", 12_000_000][metric] > least * by["kernel", 3_000_000][metric]
     # More seeds are only those more, and a cell elsewhere leaves the same row.
