@@ -19,7 +19,8 @@ int main(int argc, char **argv)
 	static const struct check *const groups[] = { file_tests,  pipe_tests,	   wait_tests,
 						      race_tests,  lock_tests,	   event_tests,
 						      close_tests, shutdown_tests, bound_tests,
-						      edge_tests,  terminal_tests };
+						      edge_tests,  terminal_tests, right_tests,
+						      mount_tests };
 
 	leave_terminal();
 	return run_checks(&program, groups, sizeof(groups) / sizeof(groups[0]), argc, argv);

@@ -15,6 +15,8 @@ SIGNALS = ("taskcheck handlers parents-are-told ignored-ends first-process nesti
 FUTEXES = "taskcheck futex-errors futex-bits futex-order futex-shared futex-unmapped unmapped-shared-futex robust"
 TIMES = ("taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal timers-count-their-own cpu-clocks "
          "busy-neighbours slack")
+PERMISSIONS = ("taskcheck files-have-owners noatime-is-for-owners file-size set-id-bits set-id-is-safe "
+               "difference-is-told")
 ROWS = (
     ("kernel/fs/dentry.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/pipe.c", "pipe socketpair", ("fs_pipe*",), ("filecheck",)),
@@ -26,14 +28,14 @@ ROWS = (
     ("kernel/fs/mount.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/nameless.c", "eventfd timerfd", (), ("filecheck",)),
     ("kernel/fs/open.c", "tmpfs", ("fs_*",), ("filecheck",)),
-    ("kernel/fs/path.c", "tmpfs", ("fs_*",), ("filecheck",)),
-    ("kernel/fs/permission.c", "tmpfs", ("fs_*",), ("filecheck", "taskcheck files-have-owners")),
+    ("kernel/fs/path.c", "tmpfs", ("fs_*",), ("filecheck", "taskcheck set-id-is-safe")),
+    ("kernel/fs/permission.c", "tmpfs", ("fs_*",), ("filecheck", PERMISSIONS)),
     ("kernel/fs/poll.c", "pipe eventfd", (), ("filecheck",)),
     ("kernel/fs/record.c", "record", (), ("filecheck",)),
     ("kernel/fs/signalfd.c", "signal", (), ("filecheck", SIGNALS)),
     ("kernel/fs/socket.c", "socketpair", (), ("filecheck",)),
     ("kernel/fs/timerfd.c", "timerfd", (), ("filecheck", TIMES)),
-    ("kernel/fs/tmpfs.c", "tmpfs", ("fs_*",), ("filecheck",)),
+    ("kernel/fs/tmpfs.c", "tmpfs", ("fs_*",), ("filecheck", "memcheck file-shorter file-shorter-forks")),
     ("kernel/fs/tree.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/*", "", ("fs_*",), ("filecheck", "limitcheck")),
     ("kernel/mm/fault.c", "vma", ("mm_*",), ("memcheck",)),

@@ -216,6 +216,24 @@ static void alarms(void)
 	close(fd); /* armed or not */
 }
 
+/* A moment is one of the timer's clock. */
+static void moments_of_clocks(void)
+{
+	static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_REALTIME };
+
+	for (int i = 0; i < 2; i++) {
+		struct itimerspec t = { 0 }, left;
+		int fd = timerfd_create(clocks[i], 0);
+
+		EXPECT(fd >= 0 && !clock_gettime(clocks[i], &t.it_value));
+		t.it_value.tv_sec += 1000;
+		EXPECT(!timerfd_settime(fd, TFD_TIMER_ABSTIME, &t, NULL));
+		EXPECT(!timerfd_gettime(fd, &left));
+		EXPECT(left.it_value.tv_sec > 800 && left.it_value.tv_sec <= 1000);
+		EXPECT(!close(fd));
+	}
+}
+
 static void queue_later(void *arg)
 {
 	usleep(20000);
@@ -257,6 +275,30 @@ static void signals_read(void)
 	await_child(pid);
 	EXPECT_ERROR(EINVAL, read(fd, s, 100));
 	EXPECT_ERROR(EINVAL, signalfd(epoll, &set, 0));
+}
+
+/* One read takes a thread's own signals and then those of its process, each by its number. */
+static void signals_read_in_order(void)
+{
+	static const struct {
+		int sig;
+		bool own;
+	} sent[] = { { SIGHUP, false }, { SIGUSR1, true }, { SIGINT, true }, { SIGTERM, false } };
+	static const int want[] = { SIGINT, SIGUSR1, SIGHUP, SIGTERM };
+	struct signalfd_siginfo s[5];
+	sigset_t set;
+	int fd;
+
+	sigemptyset(&set);
+	for (int i = 0; i < 4; i++)
+		sigaddset(&set, sent[i].sig);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_NONBLOCK);
+	for (int i = 0; i < 4; i++)
+		EXPECT(!(sent[i].own ? raise(sent[i].sig) : kill(getpid(), sent[i].sig)));
+	EXPECT(read(fd, s, sizeof(s)) == 4 * sizeof(s[0]));
+	for (int i = 0; i < 4; i++)
+		EXPECT((int)s[i].ssi_signo == want[i]);
 }
 
 static void messages(void)
@@ -460,8 +502,8 @@ static atomic_int collected;
 /* Take an event again and again, into a page that is not there yet. */
 static void *collect(void *set)
 {
-	struct epoll_event *e = mmap(NULL, 4096, PROT_READ | PROT_WRITE,
-				     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct epoll_event *e =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	EXPECT(e != MAP_FAILED);
 	for (int i = 0; i < 100; i++) {
@@ -496,7 +538,9 @@ const struct check event_tests[] = {
 	{ "sets", sets },
 	{ "counters", counters },
 	{ "alarms", alarms },
+	{ "moments-of-clocks", moments_of_clocks },
 	{ "signals-read", signals_read },
+	{ "signals-read-in-order", signals_read_in_order },
 	{ "sockets-alone", sockets_alone },
 	{ "ranges-closed", ranges_closed },
 	{ "messages", messages },

@@ -13,6 +13,8 @@ extern const struct check race_tests[];	 /* races.c: several processes and threa
 extern const struct check close_tests[]; /* closing.c: sleepers whose descriptor goes */
 extern const struct check bound_tests[]; /* bounds.c: the most that calls take */
 extern const struct check edge_tests[];	 /* edges.c: answers that one would not guess */
+extern const struct check right_tests[]; /* rights.c: owners and modes against the rules */
+extern const struct check mount_tests[]; /* mounts.c: mounts in texts and names; counts */
 extern const struct check shutdown_tests[]; /* shutdown.c: ends of sockets */
 /* The leader of a session, `exec filecheck` in a command of the guest, gives up its terminal. */
 void leave_terminal(void);

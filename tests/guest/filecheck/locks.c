@@ -142,6 +142,21 @@ static void wrong_locks_are_refused(void)
 	EXPECT(seen_by_child(fd, F_WRLCK, 0, 0).l_start == 5);
 }
 
+/* A lock takes the right that it is about; an unlock takes none. */
+static void locks_take_rights(void)
+{
+	static const int modes[] = { O_RDONLY, O_WRONLY, O_RDWR };
+
+	close(new_file());
+	for (int i = 0; i < 3; i++) {
+		int fd = open("f", modes[i]);
+
+		EXPECT(lock(fd, F_SETLK, F_RDLCK, 0, 1) == (modes[i] == O_WRONLY ? -1 : 0));
+		EXPECT(lock(fd, F_SETLK, F_WRLCK, 0, 1) == (modes[i] == O_RDONLY ? -1 : 0));
+		EXPECT(!lock(fd, F_SETLK, F_UNLCK, 0, 0) && !close(fd));
+	}
+}
+
 static void wait_for_lock(void *fd)
 {
 	EXPECT(!lock(*(int *)fd, F_SETLKW, F_WRLCK, 0, 1));
@@ -273,6 +288,7 @@ const struct check lock_tests[] = {
 	{ "any-close-drops-locks", any_close_drops_a_process_s_locks },
 	{ "open-files-own-locks", open_files_own_locks },
 	{ "wrong-locks-are-refused", wrong_locks_are_refused },
+	{ "locks-take-rights", locks_take_rights },
 	{ "waiter-gets-the-lock", waiter_gets_the_lock },
 	{ "deadlock-is-found", deadlock_is_found },
 	{ "room-is-made", room_is_made },

@@ -337,7 +337,27 @@ static void larger_pipes_wake(void)
 	await_child(pid);
 }
 
+/* So it does when a reader has made room for a page, however much is left. */
+static void room_wakes(void)
+{
+	static const int sizes[] = { 4096, 8192, 65536 };
+	static char buf[65536];
+	pid_t pid;
+	int p[2];
+
+	for (int i = 0; i < 3; i++) {
+		EXPECT(!pipe(p) && fcntl(p[1], F_SETPIPE_SZ, sizes[i]) == sizes[i]);
+		EXPECT(write(p[1], buf, (size_t)sizes[i]) == sizes[i]);
+		pid = spawn(write_a_page, &p[1]);
+		await_sleep(pid, pid);
+		EXPECT(read(p[0], buf, 4096) == 4096);
+		await_child(pid);
+		EXPECT(!close(p[0]) && !close(p[1]));
+	}
+}
+
 const struct check pipe_tests[] = {
+	{ "room-wakes", room_wakes },
 	{ "splice-knows-ends", splice_knows_ends },
 	{ "larger-pipes-wake", larger_pipes_wake },
 	{ "pipe-room", pipe_room },

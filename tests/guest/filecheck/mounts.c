@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Mounts as texts and names show them; what the kernel says about the numbers of its files. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "filecheck/filecheck.h"
+
+static bool may_mount(const char *at)
+{
+	if (mkdir(at, 0755) || mount("none", at, "tmpfs", 0, NULL))
+		return false; /* a container that may not mount */
+	EXPECT(!umount(at));
+	return true;
+}
+
+/* The line of @file with the word @place. */
+static void find_line(const char *file, const char *place, char *line, int size)
+{
+	FILE *f = fopen(file, "r");
+	char word[300];
+
+	snprintf(word, sizeof(word), " %s ", place);
+	EXPECT(f);
+	do
+		EXPECT(fgets(line, size, f));
+	while (!strstr(line, word));
+	EXPECT(!fclose(f));
+}
+
+/* --- texts -------------------------------------------------------------------------------- */
+
+static const struct {
+	unsigned long flag;
+	const char *name;
+} flags[] = {
+	{ MS_RDONLY, "ro" }, { MS_NOSUID, "nosuid" }, { MS_NODEV, "nodev" }, { MS_NOEXEC, "noexec" }
+};
+
+/* Does the list @options, of words with commas, have @name? */
+static bool has_option(const char *options, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *at = options; at; at = strchr(at, ',')) {
+		at += *at == ',';
+		if (!strncmp(at, name, len) && (!at[len] || at[len] == ','))
+			return true;
+	}
+	return false;
+}
+
+static void expect_options(const char *options, unsigned long given)
+{
+	for (unsigned i = 0; i < 4; i++)
+		EXPECT(has_option(options, flags[i].name) == !!(given & flags[i].flag));
+	EXPECT(has_option(options, "rw") == !(given & MS_RDONLY));
+	EXPECT(has_option(options, "relatime"));
+}
+
+/* The options of the mount at @place in both texts, and those of its file system. */
+static void check_texts(const char *place, const char *type, unsigned long given, const char *of_fs)
+{
+	char line[1000], got_type[32], source[32], options[200], more[200];
+
+	find_line("/proc/self/mounts", place, line, sizeof(line));
+	EXPECT(sscanf(line, "%31s %*s %31s %199s 0 0", source, got_type, options) == 3);
+	EXPECT(!strcmp(source, "here") && !strcmp(got_type, type));
+	expect_options(options, given);
+	EXPECT(!of_fs || has_option(options, of_fs));
+	find_line("/proc/self/mountinfo", place, line, sizeof(line));
+	EXPECT(sscanf(line, "%*d %*d 0:%*d / %*s %199s", options) == 1 && strstr(line, " - "));
+	expect_options(options, given);
+	EXPECT(sscanf(strstr(line, " - "), " - %31s %31s %199s", got_type, source, more) == 3);
+	EXPECT(!strcmp(source, "here") && !strcmp(got_type, type));
+	EXPECT(has_option(more, given & MS_RDONLY ? "ro" : "rw"));
+	EXPECT(!of_fs || has_option(more, of_fs));
+}
+
+static void options_are_told(void)
+{
+	char place[256];
+
+	if (!may_mount("m"))
+		return;
+	EXPECT(getcwd(place, sizeof(place) - 2));
+	strcat(place, "/m");
+	for (unsigned set = 0; set < 16; set++) {
+		unsigned long given = 0;
+
+		for (unsigned i = 0; i < 4; i++)
+			given |= set >> i & 1 ? flags[i].flag : 0;
+		EXPECT(!mount("here", "m", "tmpfs", given, NULL));
+		check_texts(place, "tmpfs", given, NULL);
+		EXPECT(!umount("m"));
+	}
+	if (!mount("here", "m", "cgroup", 0, "cpu")) { /* not where v2 has the controller */
+		check_texts(place, "cgroup", 0, "cpu");
+		EXPECT(!umount("m"));
+	}
+}
+
+/* --- names -------------------------------------------------------------------------------- */
+
+/* Of one file system at two places each has mounts of its own. */
+static void places_have_their_own_mounts(void)
+{
+	if (!may_mount("a") || !may_mount("b"))
+		return;
+	if (mount("none", "a", "proc", 0, NULL))
+		return;
+	EXPECT(!mount("none", "b", "proc", 0, NULL) && !mount("none", "b/sys", "tmpfs", 0, NULL));
+	EXPECT(!access("a/sys/fs/file-max", R_OK));
+	EXPECT_ERROR(ENOENT, access("b/sys/fs", R_OK));
+	EXPECT(!mkdir("b/sys/fs", 0755) && !access("b/sys/../sys/fs", R_OK));
+	EXPECT(!access("a/sys/../sys/fs/file-max", R_OK));
+	EXPECT(!umount("b/sys") && !access("b/sys/fs/file-max", R_OK));
+	EXPECT(!umount("b") && !umount("a"));
+}
+
+static void leave_the_root(void *unused)
+{
+	char name[256];
+
+	(void)unused;
+	EXPECT(mkdir("m/d", 0755) == 0 && !chroot("m"));
+	EXPECT(!getcwd(name, sizeof(name)) && errno == ENOENT);
+	EXPECT(!chdir("/d") && getcwd(name, sizeof(name)) && !strcmp(name, "/d"));
+	EXPECT(!chdir("..") && getcwd(name, sizeof(name)) && !strcmp(name, "/"));
+	EXPECT(!chdir("..") && getcwd(name, sizeof(name)) && !strcmp(name, "/"));
+}
+
+/* A place outside of its root has no name for a process. */
+static void no_name_outside_of_the_root(void)
+{
+	if (!may_mount("m"))
+		return;
+	EXPECT(!mount("none", "m", "tmpfs", 0, NULL));
+	await_child(spawn(leave_the_root, NULL));
+	EXPECT(!umount("m"));
+}
+
+/* --- numbers ------------------------------------------------------------------------------ */
+
+static unsigned long number(const char *path, const char *form)
+{
+	unsigned long n;
+	char text[256];
+	int fd = open(path, O_RDONLY);
+	ssize_t got = read(fd, text, sizeof(text) - 1);
+
+	EXPECT(fd >= 0 && got > 0 && !close(fd));
+	text[got] = 0;
+	EXPECT(sscanf(text, form, &n) == 1);
+	return n;
+}
+
+/* Open files are counted, beside the most of them. */
+static void open_files_are_counted(void)
+{
+	enum { NR = 800 };
+	const char *nr = "/proc/sys/fs/file-nr";
+	unsigned long before = number(nr, "%lu"), now;
+
+	EXPECT(number(nr, "%*d %*d %lu") == number("/proc/sys/fs/file-max", "%lu"));
+	for (int i = 0; i < NR; i++)
+		EXPECT(open("/dev/null", O_RDONLY) >= 0);
+	now = number(nr, "%lu"); /* others open and close files, too */
+	EXPECT(now >= before + NR / 2 && now <= before + 10 * NR);
+}
+
+static void find_no_file_left(void *unused)
+{
+	int p[2];
+
+	(void)unused;
+	for (int i = 0; i < 20; i++) /* others may close some meanwhile */
+		EXPECT(open("/dev/null", O_RDONLY) >= 0);
+	EXPECT(!setuid(1001));
+	EXPECT_ERROR(ENFILE, open("/dev/null", O_RDONLY));
+	EXPECT_ERROR(ENFILE, pipe(p));
+}
+
+/* Beyond the most of all files only root opens one more. On this kernel only: it stops others. */
+static void files_run_out(void)
+{
+	const char *path = "/proc/sys/fs/file-max";
+	char few[32], most[32];
+	int fd = open(path, O_WRONLY), status;
+
+	if (fd < 0 || access("/proc/fairground", F_OK))
+		return;
+	snprintf(most, sizeof(most), "%lu", number(path, "%lu"));
+	snprintf(few, sizeof(few), "%lu", number("/proc/sys/fs/file-nr", "%lu"));
+	EXPECT(write(fd, few, strlen(few)) > 0);
+	EXPECT(waitpid(spawn(find_no_file_left, NULL), &status, 0) > 0);
+	EXPECT(write(fd, most, strlen(most)) > 0 && !status);
+}
+
+/* A user's watches may take 4 % of memory, with a few hundred bytes for each. */
+static void watches_take_little_memory(void)
+{
+	unsigned long kib = number("/proc/meminfo", "MemTotal: %lu");
+	unsigned long each = kib * 1024 / 25 / number("/proc/sys/fs/epoll/max_user_watches", "%lu");
+
+	EXPECT(each >= 64 && each <= 1024);
+}
+
+const struct check mount_tests[] = {
+	{ "options-are-told", options_are_told },
+	{ "own-mounts", places_have_their_own_mounts },
+	{ "no-name-outside", no_name_outside_of_the_root },
+	{ "files-are-counted", open_files_are_counted },
+	{ "files-run-out", files_run_out },
+	{ "watches-take-little", watches_take_little_memory },
+	{ NULL, NULL },
+};
