@@ -388,10 +388,10 @@ def test_a_key_gives_the_shell_at_once(term):
     terminal.type("stty size\n")
     terminal.expect(r"\n20 40\s")
     terminal.expect("# ")
-    terminal.resize(33, 111)
+    terminal.resize(39, 119)
     terminal.expect("# ")  # the signal lets the shell write its prompt again
     terminal.type("stty size; echo \377\303\244 | wc -c; exit 5\n")
-    terminal.expect(r"\n33 111\s")
+    terminal.expect(r"\n39 119\s")
     terminal.expect(r"\n3\s")  # a byte that begins a size cannot be typed; others can
     assert "x" not in before and terminal.close() == 5
 

@@ -25,6 +25,14 @@ def test_hard_lockup(guest):
     assert "\nalive" in console and "NMI backtrace for cpu 0" in console and all(q in console for q in QUEUES), console
 
 
+def test_hard_lockup_of_a_cpu_that_came_back(guest):
+    """It was offline; then it is watched again."""
+    online = "echo {} > /sys/devices/system/cpu/cpu1/online; "
+    console = guest(ON_CPU_0 + LIMIT + online.format(0) + online.format(1) + PROVOKE.format("HARDLOCKUP") +
+                    " & sleep 4; echo alive", cpus=2)
+    assert "watchdog: Watchdog detected hard LOCKUP on cpu 1" in console and "\nalive" in console, console
+
+
 def test_hard_lockup_in_the_middle_of_a_message(guest):
     """A CPU that keeps the console loses it to the one that has a lockup to tell of."""
     console = guest(ON_CPU_0 + LIMIT + PROVOKE.format("CONSOLELOCKUP") + " & sleep 14; echo alive", cpus=2)

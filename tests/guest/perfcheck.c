@@ -203,6 +203,9 @@ static void test_a_full_ring_says_what_it_lost(void)
 		sleep_ms(1);
 	EXPECT(ring[HEAD] > full);
 	EXPECT(count_records(ring, full, full + 8, LOST) == 1);
+	/* A head, the event's ID, and how many. */
+	EXPECT(ring[(PAGE + full % PAGE) / 8] >> 48 == 24);
+	EXPECT(ring[(PAGE + (full + 16) % PAGE) / 8] > 100);
 }
 
 static void test_a_program_may_spoil_its_ring(void)

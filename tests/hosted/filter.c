@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Filters of events (kernel/trace/filter.c, fields.c). Each thread has one of its own for
- * sched_switch: its text is read, and records pass it or not. The model is filter_model.c.
+ * Filters of events (kernel/trace/filter.c, fields.c). Each thread has one of its own, for
+ * sched_switch or sched_process_exec: its text is read, and records pass it or not. The model is
+ * filter_model.c.
  */
 #include "kernel/trace/filter.h"
 #include "kernel/kernel.h"
@@ -17,6 +18,7 @@ static const char *const op_names[] = { "set", "take_away", "pass", "show", NULL
 
 struct filters {
 	struct trace_filter *of[NR_FIBERS];
+	bool of_exec[NR_FIBERS];
 };
 
 /* --- texts ---------------------------------------------------------------------------------- */
@@ -26,6 +28,7 @@ struct writer {
 	size_t len;
 	struct prng random;
 	unsigned left; /* comparisons that there may be */
+	bool of_exec;
 };
 
 #define CHOOSE(w, list) ((list)[prng_below(&(w)->random, ARRAY_SIZE(list))])
@@ -45,6 +48,8 @@ static void add_comparison(struct writer *w)
 	static const char *const texts[] = { "prev_comm", "next_comm", "COMM" };
 	static const char *const numbers[] = { "prev_pid",  "next_pid",	  "prev_prio",
 					       "next_prio", "prev_state", "common_flags" };
+	static const char *const exec_texts[] = { "filename", "filename", "COMM" };
+	static const char *const exec_numbers[] = { "pid", "old_pid", "common_flags" };
 	static const char *const text_operators[] = { "==", "!=", "~" };
 	static const char *const operators[] = { "==", "!=", "<", "<=", ">", ">=", "&" };
 	static const char *const patterns[] = { "\"hack\"", "'ha*'", "\"*\"", "'*c*k'",
@@ -55,11 +60,11 @@ static void add_comparison(struct writer *w)
 
 	w->left -= !!w->left;
 	if (prng_below(&w->random, 2)) {
-		add(w, CHOOSE(w, texts));
+		add(w, w->of_exec ? CHOOSE(w, exec_texts) : CHOOSE(w, texts));
 		add(w, CHOOSE(w, text_operators));
 		add(w, prng_below(&w->random, 12) ? CHOOSE(w, patterns) : CHOOSE(w, values));
 	} else {
-		add(w, CHOOSE(w, numbers));
+		add(w, w->of_exec ? CHOOSE(w, exec_numbers) : CHOOSE(w, numbers));
 		add(w, CHOOSE(w, operators));
 		add(w, CHOOSE(w, values));
 	}
@@ -107,7 +112,7 @@ static void spoil(struct writer *w)
 
 size_t filter_text(u32 n, char text[FILTER_TEXT])
 {
-	struct writer w = { .text = text, .left = 5 };
+	struct writer w = { .text = text, .left = 5, .of_exec = filter_is_of_exec(n) };
 
 	prng_seed(&w.random, n);
 	add_expression(&w, 3);
@@ -141,28 +146,50 @@ struct filter_record filter_record(u32 n)
 	};
 }
 
-static bool passes(const struct trace_filter *f, u32 n)
+static bool passes_now(const struct trace_filter *f, const char *comm, const void *record)
 {
-	struct filter_record r = filter_record(n);
-	const struct record_header header = { .flags = r.common_flags };
-	struct event_sched_switch e = {
-		.prev_pid = r.prev_pid,
-		.prev_prio = r.prev_prio,
-		.prev_state = r.prev_state,
-		.next_pid = r.next_pid,
-		.next_prio = r.next_prio,
-	};
-	unsigned long flags;
+	unsigned long flags = arch_irq_save();
 	bool ret;
 
-	memcpy(&e, &header, sizeof(header));
-	str_copy(e.prev_comm, r.prev_comm, sizeof(e.prev_comm));
-	str_copy(e.next_comm, r.next_comm, sizeof(e.next_comm));
-	str_copy(current->task.comm, r.comm, sizeof(current->task.comm));
-	flags = arch_irq_save();
-	ret = trace_filter_passes(f, &e);
+	str_copy(current->task.comm, comm, sizeof(current->task.comm));
+	ret = trace_filter_passes(f, record);
 	arch_irq_restore(flags);
 	return ret;
+}
+
+/* The name is behind the fields. */
+static bool passes_exec(const struct trace_filter *f, const struct filter_record *r)
+{
+	const struct record_header header = { .flags = r->common_flags };
+	u32 at = sizeof(struct event_sched_process_exec), len = (u32)strlen(r->prev_comm) + 1;
+	u8 bytes[sizeof(struct event_sched_process_exec) + 16] = { 0 };
+	struct event_sched_process_exec e = {
+		.filename = at | len << 16,
+		.pid = r->prev_pid,
+		.old_pid = r->next_pid,
+	};
+
+	memcpy(&e, &header, sizeof(header));
+	memcpy(bytes, &e, sizeof(e));
+	memcpy(bytes + at, r->prev_comm, len);
+	return passes_now(f, r->comm, bytes);
+}
+
+static bool passes_switch(const struct trace_filter *f, const struct filter_record *r)
+{
+	const struct record_header header = { .flags = r->common_flags };
+	struct event_sched_switch e = {
+		.prev_pid = r->prev_pid,
+		.prev_prio = r->prev_prio,
+		.prev_state = r->prev_state,
+		.next_pid = r->next_pid,
+		.next_prio = r->next_prio,
+	};
+
+	memcpy(&e, &header, sizeof(header));
+	str_copy(e.prev_comm, r->prev_comm, sizeof(e.prev_comm));
+	str_copy(e.next_comm, r->next_comm, sizeof(e.next_comm));
+	return passes_now(f, r->comm, &e);
 }
 
 /* --- the object ------------------------------------------------------------------------------ */
@@ -194,10 +221,11 @@ static struct call draw(struct prng *random, bool alone)
 
 static long set(struct filters *o, unsigned nr, u32 n)
 {
+	unsigned event = filter_is_of_exec(n) ? EVENT_sched_process_exec : EVENT_sched_switch;
 	struct trace_filter_error error;
 	char text[FILTER_TEXT];
 	size_t len = filter_text(n, text);
-	struct trace_filter *f = trace_filter_parse(EVENT_sched_switch, text, len, &error);
+	struct trace_filter *f = trace_filter_parse(event, text, len, &error);
 
 	if (!f && error.at > len)
 		panic("the fault is behind the text");
@@ -205,6 +233,7 @@ static long set(struct filters *o, unsigned nr, u32 n)
 		return error.what ? -EINVAL : -ENOMEM;
 	trace_filter_free(o->of[nr]);
 	o->of[nr] = f;
+	o->of_exec[nr] = filter_is_of_exec(n);
 	return 0;
 }
 
@@ -212,6 +241,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 {
 	struct filters *o = object;
 	struct answer answer = { 0 };
+	struct filter_record r;
 	const char *text;
 
 	(void)id;
@@ -223,7 +253,9 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	} else if (!o->of[nr]) {
 		answer.value = 1;
 	} else if (call->op == FILTER_PASS) {
-		answer.value = passes(o->of[nr], call->n);
+		r = filter_record(call->n);
+		answer.value =
+			o->of_exec[nr] ? passes_exec(o->of[nr], &r) : passes_switch(o->of[nr], &r);
 	} else {
 		text = trace_filter_text(o->of[nr]);
 		answer.digest = queue_digest((const u8 *)text, (long)strlen(text));

@@ -9,7 +9,16 @@ enum filter_op { FILTER_SET, FILTER_TAKE_AWAY, FILTER_PASS, FILTER_SHOW };
 
 enum { FILTER_TEXT = 400 };
 
-/* A record of sched_switch as a filter sees it. */
+/* A text is for sched_process_exec, or else for sched_switch. */
+static inline bool filter_is_of_exec(u32 n)
+{
+	return n % 4 == 1;
+}
+
+/*
+ * A record as a filter sees it. Of sched_process_exec the first name and process ID are those of
+ * the program, the second ID is the old one.
+ */
 struct filter_record {
 	s64 prev_state;
 	s32 prev_pid, prev_prio, next_pid, next_prio;
@@ -24,7 +33,7 @@ struct filter_record filter_record(u32 n);
 struct filter_model {
 	struct {
 		bool there;
-		u32 n;
+		u32 n; /* of its text */
 	} filter[NR_FIBERS];
 };
 DECLARE_MODEL(filter);

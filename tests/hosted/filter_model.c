@@ -17,6 +17,7 @@ struct reader {
 	const char *at;
 	bool wrong; /* the text is no filter */
 	const struct filter_record *record;
+	bool of_exec;
 };
 
 static char next(struct reader *r)
@@ -137,16 +138,20 @@ static bool read_comparison(struct reader *r)
 	const struct {
 		const char *name, *text;
 		s64 number;
+		bool of_switch, of_exec;
 	} fields[] = {
-		{ "prev_comm", of->prev_comm, 0 },
-		{ "next_comm", of->next_comm, 0 },
-		{ "COMM", of->comm, 0 },
-		{ "common_flags", NULL, of->common_flags },
-		{ "prev_pid", NULL, of->prev_pid },
-		{ "next_pid", NULL, of->next_pid },
-		{ "prev_prio", NULL, of->prev_prio },
-		{ "next_prio", NULL, of->next_prio },
-		{ "prev_state", NULL, of->prev_state },
+		{ "COMM", of->comm, 0, true, true },
+		{ "common_flags", NULL, of->common_flags, true, true },
+		{ "prev_comm", of->prev_comm, 0, true, false },
+		{ "next_comm", of->next_comm, 0, true, false },
+		{ "prev_pid", NULL, of->prev_pid, true, false },
+		{ "next_pid", NULL, of->next_pid, true, false },
+		{ "prev_prio", NULL, of->prev_prio, true, false },
+		{ "next_prio", NULL, of->next_prio, true, false },
+		{ "prev_state", NULL, of->prev_state, true, false },
+		{ "filename", of->prev_comm, 0, false, true },
+		{ "pid", NULL, of->prev_pid, false, true },
+		{ "old_pid", NULL, of->next_pid, false, true },
 	};
 	size_t len = word_length(r);
 	const char *word = r->at, *operator;
@@ -154,9 +159,10 @@ static bool read_comparison(struct reader *r)
 	r->at += len;
 	operator= read_operator(r);
 	for (unsigned i = 0; i < ARRAY_SIZE(fields) && !r->wrong; i++)
-		if (strlen(fields[i].name) == len && !memcmp(fields[i].name, word, len))
+		if (strlen(fields[i].name) == len && !memcmp(fields[i].name, word, len) &&
+		    (r->of_exec ? fields[i].of_exec : fields[i].of_switch))
 			return fields[i].text ? read_text(r, operator, fields[i].text)
-					      : read_number(r, operator, fields[i].number, i == 3);
+					      : read_number(r, operator, fields[i].number, i == 1);
 	r->wrong = true;
 	return false;
 }
@@ -196,10 +202,10 @@ static bool read_or(struct reader *r)
 }
 
 /* 1: the record passes; 0; -EINVAL: the text is no filter. */
-static long evaluate(const char *text, u32 record_nr)
+static long evaluate(const char *text, bool of_exec, u32 record_nr)
 {
 	struct filter_record record = filter_record(record_nr);
-	struct reader r = { .at = text, .record = &record };
+	struct reader r = { .at = text, .record = &record, .of_exec = of_exec };
 	bool passes = read_or(&r);
 
 	return r.wrong || next(&r) ? -EINVAL : passes;
@@ -222,7 +228,7 @@ enum model_says filter_model_perform(void *model, unsigned nr, unsigned id, cons
 	a->value = a->digest = 0;
 	if (call->op == FILTER_SET) {
 		filter_text(call->n, text);
-		a->value = min(evaluate(text, 0), 0l);
+		a->value = min(evaluate(text, filter_is_of_exec(call->n), 0), 0l);
 		if (a->value)
 			return ENDS;
 	}
@@ -237,7 +243,7 @@ enum model_says filter_model_perform(void *model, unsigned nr, unsigned id, cons
 	}
 	len = filter_text(m->filter[nr].n, text);
 	if (call->op == FILTER_PASS)
-		a->value = evaluate(text, call->n);
+		a->value = evaluate(text, filter_is_of_exec(m->filter[nr].n), call->n);
 	else
 		a->digest = queue_digest((const u8 *)text, (long)len);
 	return ENDS;

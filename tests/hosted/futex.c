@@ -20,8 +20,8 @@ enum { WAIT = 9, WAKE = 10, REQUEUE = 3, CMP_REQUEUE = 4, WAKE_OP = 5, PRIVATE =
 /*
  * The number of a call says which word, which value or how many, and which bits. One thread alone
  * says whether it is shared; two share nothing, three do. wake_op wakes one, and of the other
- * word's one or all if that word compares as the number says; it may add 1 there if no other thread
- * runs. A requeue wakes one or none, and moves none, one or all.
+ * word's one or all if that word compares as the number says; it may add 1 or 2 there if no other
+ * thread runs. A requeue wakes one or none, and moves none, one or all.
  */
 enum op {
 	OP_WAIT,
@@ -97,16 +97,17 @@ static s32 argument_of(const struct call *call)
 	return (s32)(call->n / (NUMBERS * NR_COMPARISONS) % ARGUMENTS) - 1;
 }
 
-static bool adds(const struct call *call)
+static u32 added_by(const struct call *call)
 {
-	return !value_of(call) && nr_threads_of_run == 1;
+	return value_of(call) || nr_threads_of_run > 1 ? 0 : 1 + (call->n >> 3 & 1);
 }
 
-/* The last argument of FUTEX_WAKE_OP: add 1 or set no bit. */
+/* The last argument of FUTEX_WAKE_OP: add 1, add 1 << 1, or set no bit. */
 static u32 wake_op_of(const struct call *call)
 {
-	return (adds(call) ? 1u << 28 | 1u << 12 : 2u << 28) | comparison_of(call) << 24 |
-	       ((u32)argument_of(call) & 0xfff);
+	static const u32 code[] = { 2u << 28, 1u << 28 | 1u << 12, 9u << 28 | 1u << 12 };
+
+	return code[added_by(call)] | comparison_of(call) << 24 | ((u32)argument_of(call) & 0xfff);
 }
 
 static void *create(unsigned nr_threads)
@@ -358,22 +359,24 @@ static bool compares_true(const struct call *call, u32 word)
 	}
 }
 
+static void model_tell(struct model *m, unsigned word)
+{
+	m->away[!word] = false;
+	m->told[word] |= !m->away[word];
+}
+
 static void model_wake_op(struct model *m, const struct call *call, struct answer *a)
 {
 	u32 *other = &m->word[!word_of(call)];
 	long nr = model_wake(m, word_of(call), is_shared(call), 1, ~0u);
 
 	/* It looks at the word, and later wakes whoever is there by then. */
+	if (compares_true(call, *other) && most_of_other(call) > 1)
+		model_tell(m, !word_of(call));
 	if (compares_true(call, *other) || (m->nr_threads > 1 && a->value > nr))
 		nr += model_wake(m, !word_of(call), is_shared(call), most_of_other(call), ~0u);
-	*other += adds(call);
+	*other += added_by(call);
 	a->value = nr;
-}
-
-static void model_tell(struct model *m, unsigned word)
-{
-	m->away[!word] = false;
-	m->told[word] |= !m->away[word];
 }
 
 static enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
@@ -418,13 +421,15 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 }
 
 /*
- * The more urgent waiter came later and is woken first, also if both or one of them were moved. The
- * last: a wait that was moved sleeps on when its first word is woken.
+ * The more urgent waiter came later and is woken first, also if both or one of them were moved. A
+ * wait for a value is told by a wake_op of the other word. The last: a wait that was moved sleeps
+ * on when its first word is woken.
  */
 static const char *const known[] = { "wait:0 / wait:0 / wake:2",
 				     "wait:1 / wait:1 / requeue:9 wake:2",
 				     "wait:1 / wait:0 / requeue:8 wake:3",
 				     "wait:1 / wait:1 / wake_op:192",
+				     "wait:0 / store:2 wake_op:385",
 				     "wait:4 / store:30 wake:6 / requeue:14",
 				     NULL };
 

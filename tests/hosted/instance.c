@@ -17,15 +17,17 @@
 #include "libc.h"
 #include "object.h"
 
-enum op { OP_MKDIR, OP_RMDIR, OP_OPEN, OP_CLOSE, OP_EVENTS, OP_FOLLOW, OP_SHOW };
-static const char *const op_names[] = { "mkdir",  "rmdir",  "open", "close",
-					"events", "follow", "show", NULL };
+enum op { OP_MKDIR, OP_RMDIR, OP_OPEN, OP_CLOSE, OP_EVENTS, OP_FOLLOW, OP_INHERIT, OP_SHOW };
+static const char *const op_names[] = { "mkdir",  "rmdir",   "open", "close", "events",
+					"follow", "inherit", "show", NULL };
 
 /* One more than there are places, and one that is too long. */
 static const char *const names[] = { "a", "b", "c",
 				     "d", "e", "f",
 				     "g", "h", "a_name_of_thirty_two_characters_" };
 enum { NAMES = ARRAY_SIZE(names), TOO_LONG = NAMES - 1, FEW = 2, PLACE = 100 };
+
+static bool alone; /* the last run has one thread */
 
 struct opened {
 	struct trace_instance *by[NR_FIBERS];
@@ -110,6 +112,15 @@ static long place_of(const struct trace_instance *t)
 	return PLACE + (t - trace_instances);
 }
 
+/*
+ * Events that an instance has, pages of its ring, and all events that are recorded. Beside other
+ * threads, which change the last, it is of the first alone.
+ */
+static u64 digest_of(u64 events, u64 pages, u64 mask)
+{
+	return alone ? (events * 31 + pages) * 31 + mask : events;
+}
+
 static long use_locked(struct trace_instance *t, enum op op, u32 n, struct answer *answer)
 {
 	u64 *pids;
@@ -120,7 +131,10 @@ static long use_locked(struct trace_instance *t, enum op op, u32 n, struct answe
 		t->nr_open++;
 		return 0;
 	case OP_SHOW:
-		answer->digest = t->events_on;
+		answer->digest = digest_of(t->events_on, t->rings[0].nr_pages, trace_mask);
+		return 0;
+	case OP_INHERIT:
+		trace_set_option(t, TRACE_EVENT_FORK, n / NAMES);
 		return 0;
 	case OP_FOLLOW:
 		pids = kzalloc(PID_MAX / 8);
@@ -187,7 +201,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 
 static void *create(unsigned nr_threads)
 {
-	(void)nr_threads;
+	alone = nr_threads == 1;
 	return calloc(1, sizeof(struct opened));
 }
 
@@ -202,25 +216,29 @@ static void destroy(void *object)
 	free(o);
 }
 
-static struct call draw(struct prng *random, bool alone)
+static struct call draw(struct prng *random, bool one)
 {
-	static const u8 often[] = { OP_MKDIR, OP_MKDIR, OP_MKDIR,  OP_MKDIR,  OP_RMDIR, OP_RMDIR,
-				    OP_OPEN,  OP_CLOSE, OP_EVENTS, OP_FOLLOW, OP_SHOW };
+	static const u8 often[] = {
+		OP_MKDIR, OP_MKDIR, OP_MKDIR,  OP_MKDIR,  OP_RMDIR, OP_RMDIR,
+		OP_OPEN,  OP_CLOSE, OP_EVENTS, OP_FOLLOW, OP_SHOW,  OP_INHERIT
+	};
 
 	return (struct call){ .op = often[prng_below(random, ARRAY_SIZE(often))],
-			      .n = prng_below(random, alone ? NAMES : FEW) +
+			      .n = prng_below(random, one ? NAMES : FEW) +
 				   NAMES * prng_below(random, 2) };
 }
 
 /* --- the model ------------------------------------------------------------------------------- */
 
-enum { PLACES = 7 };
+enum { PLACES = 7, FEWEST = 2, OF_8_KB = 3 };
 
 struct model {
 	struct place {
 		u8 name; /* of the instance + 1; 0: free */
 		u8 open;
 		u64 events;
+		u64 pages;
+		bool follows, inherits;
 	} place[PLACES + 1]; /* the first is the top's */
 	u8 hand[NR_FIBERS];
 	bool alone;
@@ -250,7 +268,7 @@ static long model_mkdir(struct model *m, unsigned name)
 		return -ENAMETOOLONG;
 	if (!place)
 		return -ENOSPC;
-	m->place[place] = (struct place){ .name = (u8)(name + 1) };
+	m->place[place] = (struct place){ .name = (u8)(name + 1), .pages = FEWEST };
 	return 0;
 }
 
@@ -262,7 +280,7 @@ static long model_rmdir(struct model *m, unsigned name)
 		return -ENOENT;
 	if (m->place[place].open)
 		return -EBUSY;
-	m->place[place].name = 0;
+	m->place[place] = (struct place){ 0 };
 	return 0;
 }
 
@@ -277,10 +295,24 @@ static long model_close(struct model *m, unsigned nr)
 	return PLACE + (long)place;
 }
 
+/* Threads that are followed are told from their births and ends if their children are, too. */
+static u64 model_mask(const struct model *m)
+{
+	u64 mask = 0;
+
+	for (const struct place *p = m->place; p <= &m->place[PLACES]; p++) {
+		mask |= p->events | (p->name ? BIT(EVENT_print) : 0);
+		if (p->follows && p->inherits)
+			mask |= BIT(EVENT_sched_process_fork) | BIT(EVENT_sched_process_exit);
+	}
+	return mask;
+}
+
 static void model_use(struct model *m, unsigned nr, const struct call *call, struct answer *a)
 {
 	unsigned place = model_find(m, call->n % NAMES + 1);
 	unsigned seen = (unsigned)(a->value - PLACE);
+	struct place *p;
 
 	if (!m->alone && seen - 1 < PLACES && m->place[seen].name)
 		place = seen;
@@ -289,10 +321,16 @@ static void model_use(struct model *m, unsigned nr, const struct call *call, str
 		a->digest = 0;
 		return;
 	}
+	p = &m->place[place];
 	a->value = PLACE + (long)place;
 	if (call->op == OP_EVENTS)
-		m->place[place].events = call->n / NAMES << EVENT_sched_switch;
-	a->digest = call->op == OP_SHOW ? m->place[place].events : 0;
+		p->events = call->n / NAMES << EVENT_sched_switch;
+	if (call->op == OP_EVENTS)
+		p->pages = OF_8_KB;
+	p->follows |= call->op == OP_FOLLOW;
+	if (call->op == OP_INHERIT)
+		p->inherits = call->n / NAMES;
+	a->digest = call->op == OP_SHOW ? digest_of(p->events, p->pages, model_mask(m)) : 0;
 	if (call->op == OP_OPEN) {
 		m->place[place].open++;
 		m->hand[nr] = (u8)place;

@@ -5,6 +5,7 @@
  */
 #include "kernel/fs/poll.h"
 #include "kernel/fs/vfs.h"
+#include "kernel/kernel.h"
 #include "kernel/task/proc.h"
 #include "kernel/task/thread.h"
 #include "lib/errno.h"
@@ -56,7 +57,8 @@ static void *create(unsigned nr_threads)
 	seen = (struct screen){ 0 };
 	memset(seen.cell, ' ', CELLS);
 	current->proc = &proc;
-	tty_ops.open(NULL, &f);
+	if (tty_ops.open(NULL, &f))
+		panic("the terminal is not opened");
 	tty = f.private;
 	tty->termios = nr_threads == THREE ? mode_of(settings, VMIN_AND_VTIME) : settings;
 	tty->head = tty->tail = tty->ready = tty->column = 0;

@@ -27,8 +27,8 @@ enum op {
 };
 
 enum { ERASE = 127, KILL = 21, END = 4, LITERAL = 22, WORD = 23, STOP = 19, START = 17, INTR = 3 };
-static const char keys[] = { 'a', 'b',	   ' ',	 '\t', '\n',  '\n', ERASE, ERASE, KILL, END,
-			     END, LITERAL, WORD, STOP, START, INTR, 1,	   0,	  '\r' };
+static const char keys[] = { 'a',     'z',  ' ',  '\t',	 '\n', '\n', ERASE, ERASE, KILL, END, END,
+			     LITERAL, WORD, STOP, START, INTR, 1,    0,	    '\r',  '9',	 '-' };
 static const u16 sizes[] = { 1, 2, 3, 256 };
 
 /* The screen: the line of the cursor, and how many lines there were. */

@@ -117,9 +117,9 @@ static void erase_word(struct ldisc_model *m)
 {
 	u32 left = m->nr;
 
-	while (left > m->nr_cut && !memchr("abx", m->byte[left - 1], 3))
+	while (left > m->nr_cut && !memchr("az9x", m->byte[left - 1], 4))
 		left--;
-	while (left > m->nr_cut && memchr("abx", m->byte[left - 1], 3))
+	while (left > m->nr_cut && memchr("az9x", m->byte[left - 1], 4))
 		left--;
 	erase_many(m, left);
 }

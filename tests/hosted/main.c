@@ -17,11 +17,11 @@
 #include "program.h"
 
 static const struct object *const objects[] = {
-	&account_object, &cgroup_object, &epoll_object,	     &eventfd_object,  &fdtable_object,
-	&filter_object,	 &flock_object,	 &futex_object,	     &instance_object, &ldisc_object,
-	&mutex_object,	 &oom_object,	 &perf_object,	     &pipe_object,     &posix_timer_object,
-	&record_object,	 &signal_object, &socketpair_object, &timerfd_object,  &tmpfs_object,
-	&vma_object,
+	&account_object, &cgroup_object, &epoll_object,	 &eventfd_object,    &fdtable_object,
+	&filter_object,	 &flock_object,	 &futex_object,	 &instance_object,   &ldisc_object,
+	&mutex_object,	 &oom_object,	 &perf_object,	 &pipe_object,	     &posix_timer_object,
+	&record_object,	 &ring_object,	 &signal_object, &socketpair_object, &timerfd_object,
+	&tmpfs_object,	 &vma_object,
 };
 
 static struct history history;

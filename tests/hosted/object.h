@@ -90,4 +90,4 @@ extern const struct object eventfd_object, futex_object, mutex_object, pipe_obje
 extern const struct object epoll_object, flock_object, perf_object, signal_object, timerfd_object;
 extern const struct object fdtable_object, ldisc_object, posix_timer_object, tmpfs_object;
 extern const struct object account_object, cgroup_object, filter_object, instance_object,
-	oom_object, socketpair_object, vma_object;
+	oom_object, ring_object, socketpair_object, vma_object;

@@ -397,12 +397,16 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 	return ENDS;
 }
 
-/* The end comes to one who waits for bytes, and to one who waits for room. */
+/*
+ * The end comes to one who waits for bytes, and to one who waits for room. A receive of all gets
+ * the rest of what it asked for, and no more.
+ */
 static const char *const known[] = {
 	"close:1 receive:200 / close:1",
 	"receive:200 / shutdown:2",
 	"send:8192 send:8192 send:8192 / shutdown:1",
 	"send:8192 send:8192 close:1 / send:8192 close:1",
+	"receive_all:200 / send:3 send:201",
 	"close:0 pair:0 close:1 pair:0 pair:0!",
 	NULL,
 };

@@ -14,7 +14,7 @@ SIGNALS = ("taskcheck handlers parents-are-told ignored-ends first-process nesti
            "continue tied-groups timers-share-a-signal timers-count-their-own")
 FUTEXES = "taskcheck futex-errors futex-bits futex-order futex-shared futex-unmapped unmapped-shared-futex robust"
 TIMES = ("taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal timers-count-their-own cpu-clocks "
-         "busy-neighbours slack")
+         "busy-neighbours idle-cpus-help slack")
 PERMISSIONS = ("taskcheck files-have-owners noatime-is-for-owners file-size set-id-bits set-id-is-safe "
                "difference-is-told")
 ROWS = (
@@ -61,7 +61,7 @@ ROWS = (
     ("kernel/trace/fields.c", "filter", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/filter.c", "filter", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/instance.c", "instance", ("trace_*",), ("perfcheck",)),
-    ("kernel/trace/ring.c", "instance", ("trace_*",), ("perfcheck",)),
+    ("kernel/trace/ring.c", "ring instance", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/trace.c", "instance", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/perf*", "perf", (), ("perfcheck",)),
     ("kernel/trace/*", "", ("trace_*",), ("perfcheck",)),

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -304,14 +305,16 @@ static void sockets(void)
 	EXPECT(errno == EAGAIN && i > 100 && i < 3000);
 }
 
-/* Bytes go from an end that can be read to one that can be written. */
+/* Bytes go from an end that can be read to one that can be written; a counter has no pages. */
 static void splice_knows_ends(void)
 {
-	int p[2], q[2];
+	int p[2], q[2], counter = eventfd(1, 0);
 
 	EXPECT(!pipe(p) && !pipe(q) && write(p[1], "x", 1) == 1);
 	EXPECT_ERROR(EBADF, splice(p[1], NULL, q[1], NULL, 1, 0));
 	EXPECT_ERROR(EBADF, splice(p[0], NULL, q[0], NULL, 1, 0));
+	EXPECT_ERROR(EINVAL, splice(counter, NULL, q[1], NULL, 8, 0));
+	close(counter);
 }
 
 static void write_a_page(void *fd)

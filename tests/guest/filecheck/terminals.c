@@ -25,6 +25,26 @@ static void has_no_terminal(void)
 	EXPECT_ERROR(ENXIO, open("/dev/tty", O_RDWR));
 }
 
+static void begin_session(void *unused)
+{
+	(void)unused;
+	EXPECT(setsid() == getpid());
+	has_no_terminal();
+}
+
+/* The terminal of one session is not another's until the first leaves it. */
+static void try_as_another(void *unused)
+{
+	int fd;
+
+	begin_session(unused);
+	fd = open(terminal, O_RDWR);
+	EXPECT(fd >= 0);
+	has_no_terminal();
+	EXPECT_ERROR(EPERM, ioctl(fd, TIOCSCTTY, 0));
+	has_no_terminal();
+}
+
 /* Only the leader of a session can give it a terminal. */
 static void try_as_member(void *unused)
 {
@@ -84,7 +104,7 @@ static void lead(void *arg)
 	pid_t other = *(pid_t *)arg;
 	int fd, status;
 
-	EXPECT(setsid() == getpid());
+	begin_session(NULL);
 	fd = open(terminal, O_RDWR | O_NOCTTY);
 	EXPECT(fd >= 0);
 	has_no_terminal();
@@ -93,6 +113,7 @@ static void lead(void *arg)
 	await_child(spawn(try_as_member, NULL));
 	EXPECT(open(terminal, O_RDWR) >= 0 && open("/dev/tty", O_RDWR) >= 0);
 	EXPECT(tcgetsid(fd) == getpid() && !ioctl(fd, TIOCSCTTY, 0));
+	await_child(spawn(try_as_another, NULL));
 	change_size(fd);
 	change_foreground(fd, other);
 	/* Giving the terminal up hangs up on its foreground. */
@@ -116,6 +137,7 @@ static void sessions_and_terminals(void)
 	int master = posix_openpt(O_RDWR | O_NOCTTY);
 	pid_t group = getpgrp();
 
+	await_child(spawn(begin_session, NULL));
 	if (master >= 0) {
 		EXPECT(!grantpt(master) && !unlockpt(master));
 		terminal = ptsname(master);

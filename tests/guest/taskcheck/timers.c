@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -454,6 +455,42 @@ static void busy_neighbours(void)
 	await_child(even);
 }
 
+/* Spins until this process, or the other that shares @moved, is on another CPU than the first. */
+static void spin_until_moved(void *moved)
+{
+	_Atomic int *flag = moved;
+
+	pin_to_cpu(0);
+	alarm(10);
+	while (!*flag)
+		if (sched_getcpu())
+			*flag = 1;
+}
+
+/* A CPU that has been idle for long gets one of two tasks that never sleep, as soon as it may. */
+static void idle_cpus_help(void)
+{
+	_Atomic int *moved = mmap(NULL, sizeof(*moved), PROT_READ | PROT_WRITE,
+				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	cpu_set_t both;
+	pid_t one, other;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2 || access("/proc/fairground", F_OK))
+		return; /* another system's CPUs may have more to do */
+	EXPECT(moved != MAP_FAILED);
+	CPU_ZERO(&both);
+	CPU_SET(0, &both);
+	CPU_SET(1, &both);
+	pin_to_cpu(0);
+	one = spawn(spin_until_moved, (void *)moved);
+	other = spawn(spin_until_moved, (void *)moved);
+	sleep_ms(100);
+	EXPECT(!sched_setaffinity(one, sizeof(both), &both));
+	EXPECT(!sched_setaffinity(other, sizeof(both), &both));
+	await_child(one);
+	await_child(other);
+}
+
 static void timer_slack(void)
 {
 	EXPECT(prctl(PR_GET_TIMERSLACK) == 50000);
@@ -473,6 +510,7 @@ const struct check timer_tests[] = {
 	{ "cpu-clocks", cpu_clocks },
 	{ "cpu-times", cpu_times_of_short_lives },
 	{ "busy-neighbours", busy_neighbours },
+	{ "idle-cpus-help", idle_cpus_help },
 	{ "slack", timer_slack },
 	{ NULL, NULL },
 };
