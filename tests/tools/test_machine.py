@@ -10,7 +10,8 @@ import time
 import pytest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-from fairground.machine.machine import at_once
+from fairground.base.settings import Settings
+from fairground.machine.machine import Machine, at_once
 
 
 def test_a_pool_that_is_left_early_begins_nothing_more():
@@ -33,6 +34,31 @@ def test_a_pool_that_is_left_early_begins_nothing_more():
         sys.exit(1)
     first.result()
     assert begun == [0]
+
+
+class Writer:
+    """A process that writes one more of @pieces to the file @path each time that it is asked whether it has ended."""
+
+    def __init__(self, path, *pieces):
+        self.path, self.pieces = path, list(pieces)
+
+    def poll(self):
+        if not self.pieces:
+            return 0
+        with open(self.path, "ab") as file:
+            file.write(self.pieces.pop(0))
+        return None
+
+
+def test_an_end_of_a_line_may_come_in_two_pieces(tmp_path):
+    """QEMU writes bytes as they come, and on a busy host the console is read between the two."""
+    machine = Machine.__new__(Machine)  # without QEMU
+    machine.settings, machine.console = Settings(), str(tmp_path / "console")
+    (tmp_path / "console").touch()
+    told = []
+    pieces = b"one\r", b"\n10 %\r", b"20 %\r\ntwo\r", b"\n", b"end\r"
+    assert not machine._follow(Writer(machine.console, *pieces), told.append)  # pylint: disable=protected-access
+    assert "".join(told) == "one\n10 %\r20 %\ntwo\nend\r"
 
 
 STARTS_MORE = """

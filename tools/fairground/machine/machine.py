@@ -240,10 +240,13 @@ class Machine:
     def _follow(self, process: subprocess.Popen[bytes], echo: Echo) -> bool:
         """Pass the console on until QEMU ends (False) or the time limit passes (True)."""
         deadline = time.monotonic() + self.settings.timeout
+        held = ""  # half of a line's end: the other half comes with the next piece
         with open(self.console, encoding="utf-8", errors="replace", newline="") as console:
             while True:
                 ended = process.poll() is not None
-                echo(console.read().replace("\r\n", "\n"))
+                text = held + console.read()
+                held = "\r" if text.endswith("\r") and not ended else ""
+                echo(text.removesuffix(held).replace("\r\n", "\n"))
                 if ended or time.monotonic() > deadline:
                     return not ended
                 time.sleep(POLL_S)
