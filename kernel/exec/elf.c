@@ -15,6 +15,7 @@
 #include "kernel/fs/fs.h"
 #include "kernel/mm/mm.h"
 #include "kernel/mm/mman.h"
+#include "kernel/task/thread.h"
 #include "lib/errno.h"
 #include "lib/string.h"
 
@@ -161,7 +162,7 @@ static int zero_tail(struct mm *mm, u64 from)
 	static const char zeros[PAGE_SIZE];
 	size_t n = ALIGN_UP(from, PAGE_SIZE) - from;
 
-	debug_assert(mm->refs == 1);
+	debug_assert(mm != current->mm);
 	return mm_access(mm, from, (void *)(uintptr_t)zeros, n, true) == n ? 0 : -EFAULT;
 }
 
@@ -256,7 +257,7 @@ int elf_map(struct elf *e, struct mm *mm)
 	struct elf_object *o = &e->program;
 	int err;
 
-	debug_assert(mm->refs == 1);
+	debug_assert(mm != current->mm);
 	if (o->header.type == ET_DYN)
 		o->bias = ALIGN_DOWN(ELF_BASE, o->align) - o->low;
 	err = map_object(o, mm);

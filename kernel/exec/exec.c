@@ -366,7 +366,7 @@ static long map_strings(struct mm *mm, const struct stack *s, struct args *a)
 {
 	long err = 0;
 
-	debug_assert(mm->refs == 1);
+	debug_assert(mm != current->mm);
 	mutex_lock(&mm->lock);
 	for (size_t i = 0; i < a->nr_pages; i++) {
 		err = arch_pt_map(mm->pt_root, s->strings + (i << PAGE_SHIFT), a->page[i],
