@@ -57,7 +57,7 @@ static inline u64 fold(const void *data, size_t n)
 	u64 digest = n;
 
 	for (size_t i = 0; i < n; i++)
-		digest = (digest ^ s[i]) * 0x100000001b3ull;
+		digest = mix(digest, s[i]);
 	return digest;
 }
 

@@ -22,6 +22,12 @@ struct answer {
 	u8 way;	     /* to last_way: how the call came to it */
 };
 
+/* A digest with one @word more (FNV-1a). */
+static inline u64 mix(u64 digest, u64 word)
+{
+	return (digest ^ word) * 0x100000001b3;
+}
+
 #define ERESTARTSYS 512
 /* The value of a call in which the thread ended, with its wait status. */
 #define ENDED 0x10000

@@ -16,7 +16,7 @@ u64 queue_digest(const u8 *bytes, long n)
 	u64 digest = 0;
 
 	for (long i = 0; i < n; i++)
-		digest = (digest ^ bytes[i]) * 0x100000001b3;
+		digest = mix(digest, bytes[i]);
 	return digest;
 }
 

@@ -35,11 +35,6 @@ static u64 gap_of(u32 n)
 	return gaps[n / ARRAY_SIZE(sizes) % ARRAY_SIZE(gaps)];
 }
 
-static u64 mix(u64 digest, u64 word)
-{
-	return (digest ^ word) * 0x100000001b3;
-}
-
 /* An event as it was seen: its time and what it carries. */
 static u64 mix_event(u64 digest, u64 time, const u8 *bytes, u32 size)
 {

@@ -185,8 +185,8 @@ static int add_name(void *arg, const char *name, u64 ino, unsigned type, u64 nex
 	(void)ino;
 	(void)next_pos;
 	for (; *name; name++)
-		*digest = tmpfs_mix(*digest, (u8)*name);
-	*digest = tmpfs_mix(*digest, type == S_IFDIR >> 12);
+		*digest = mix(*digest, (u8)*name);
+	*digest = mix(*digest, type == S_IFDIR >> 12);
 	return 0;
 }
 
@@ -249,7 +249,7 @@ static long read_file(struct file *f, const struct call *call, u64 *digest)
 	n = f->ops->read(f, buffer, tmpfs_length(call), &pos);
 	*digest = pos;
 	for (long i = 0; i < n; i++)
-		*digest = tmpfs_mix(*digest, buffer[i]);
+		*digest = mix(*digest, buffer[i]);
 	return n;
 }
 

@@ -61,14 +61,10 @@ static inline unsigned tmpfs_letters(char name)
 }
 
 #define TMPFS_BASIS 0xcbf29ce484222325ull
-static inline u64 tmpfs_mix(u64 digest, u64 value)
-{
-	return (digest ^ value) * 0x100000001b3;
-}
 
 static inline u64 tmpfs_digest(u64 links, u64 size, u64 pages)
 {
-	return tmpfs_mix(tmpfs_mix(tmpfs_mix(TMPFS_BASIS, links), size), pages);
+	return mix(mix(mix(TMPFS_BASIS, links), size), pages);
 }
 
 /* The model of tmpfs_model.c. */

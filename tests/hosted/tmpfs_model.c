@@ -325,8 +325,8 @@ static long list_names(struct tmpfs_model *m, const struct call *call, u64 *dige
 
 	if (error || !is_dir(m, dir))
 		return error ? error : -ENOTDIR;
-	*digest = tmpfs_mix(tmpfs_mix(TMPFS_BASIS, (u8)dots[0]), 1);
-	*digest = tmpfs_mix(tmpfs_mix(tmpfs_mix(*digest, (u8)dots[1]), (u8)dots[2]), 1);
+	*digest = mix(mix(TMPFS_BASIS, (u8)dots[0]), 1);
+	*digest = mix(mix(mix(*digest, (u8)dots[1]), (u8)dots[2]), 1);
 	for (u32 cookie = 0; cookie < m->next_cookie; cookie++)
 		for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++) {
 			const struct tmpfs_name *name = &m->names[i];
@@ -334,8 +334,8 @@ static long list_names(struct tmpfs_model *m, const struct call *call, u64 *dige
 			if (!name->used || name->dir != dir->file || name->cookie != cookie)
 				continue;
 			for (unsigned nr = tmpfs_letters(name->name); nr--;)
-				*digest = tmpfs_mix(*digest, (u8)name->name);
-			*digest = tmpfs_mix(*digest, is_dir(m, name));
+				*digest = mix(*digest, (u8)name->name);
+			*digest = mix(*digest, is_dir(m, name));
 		}
 	return 0;
 }
@@ -404,7 +404,7 @@ static long read_file(struct tmpfs_model *m, u8 file, const struct call *call, u
 	if (!n && tmpfs_length(call) && offset < size)
 		return -EFAULT;
 	for (u64 i = 0; i < n; i++)
-		*digest = tmpfs_mix(*digest, byte_at(m, file, offset + i));
+		*digest = mix(*digest, byte_at(m, file, offset + i));
 	return (long)n;
 }
 

@@ -176,10 +176,10 @@ static void show(struct mm *mm, struct answer *a)
 	mutex_lock(&mm->lock);
 	for (struct vma *v = vma_first(mm); v; v = vma_next(v), a->value++)
 		for (u64 at = v->start; at < v->end; at += PAGE_SIZE) {
-			a->digest = add(a->digest, at >> PAGE_SHIFT);
-			a->digest = add(a->digest, v->prot + 8 * v->flags);
+			a->digest = mix(a->digest, at >> PAGE_SHIFT);
+			a->digest = mix(a->digest, v->prot + 8 * v->flags);
 			if (v->file)
-				a->digest = add(a->digest, v->offset + (at - v->start));
+				a->digest = mix(a->digest, v->offset + (at - v->start));
 		}
 	if (mm->nr_vmas != a->value)
 		panic("%u vmas are counted, and %ld are there", mm->nr_vmas, a->value);

@@ -98,12 +98,6 @@ enum { NO_PAGE = -100 }; /* and less: as mm_fault() */
 /* -ENOMEM of what may have an effect in spite of it. */
 #define HALF -1000
 
-/* The digest of words. */
-static inline u64 add(u64 digest, u64 word)
-{
-	return (digest ^ word) * 0x100000001b3ull;
-}
-
 enum { OBJECTS = 1 + NR_FIBERS * 64, OBJECT_PAGES = 8 };
 
 struct vma_page {

@@ -353,10 +353,10 @@ static void model_show(const struct vma_model *m, struct answer *a)
 		if (!p->used)
 			continue;
 		a->value += !goes_on(m, i);
-		a->digest = add(a->digest, (va(i < PAGES ? i : STACK + i - PAGES)) >> PAGE_SHIFT);
-		a->digest = add(a->digest, p->prot + 8u * p->flags);
+		a->digest = mix(a->digest, (va(i < PAGES ? i : STACK + i - PAGES)) >> PAGE_SHIFT);
+		a->digest = mix(a->digest, p->prot + 8u * p->flags);
 		if (p->file)
-			a->digest = add(a->digest, p->offset * PAGE_SIZE);
+			a->digest = mix(a->digest, p->offset * PAGE_SIZE);
 	}
 }
 
