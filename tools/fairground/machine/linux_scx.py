@@ -8,12 +8,11 @@ work off that CPU, but for some hundred microseconds each second or two. Linux l
 import dataclasses
 from pathlib import Path
 
-from ..base import tree
 from ..base.expect import Missing
 from ..base.settings import Settings
 from .linux import LinuxSettings
 from .qemu import QemuError
-from .simulator import SCX, make_program
+from .simulator import EXAMPLES, SCX, make_program
 
 RELEASE = "7.2"
 QUIET = "rcu_nocbs=1 irqaffinity=0 nowatchdog"
@@ -42,7 +41,7 @@ def is_program(sched: str) -> bool:
 def source_of(sched: str, build: str) -> Path:
     """The file of scx:NAME: an example, or one that comes with Linux. Missing if there is none."""
     name = sched.removeprefix(SCX)
-    for path in (tree.ROOT / f"examples/scx/{name}.bpf.c", Path(build, f"scx/linux/scx_{name}.bpf.c")):
+    for path in (EXAMPLES / f"{name}.bpf.c", Path(build, f"scx/linux/scx_{name}.bpf.c")):
         if path.exists():
             return path
     raise Missing(f"{sched}: neither examples/scx/{name}.bpf.c nor {build}/scx/linux/scx_{name}.bpf.c is there; "
@@ -52,10 +51,9 @@ def source_of(sched: str, build: str) -> Path:
 def make(target: str, source: Path, build: str, suffix: str) -> Path:
     """The object that `make @target` makes of @source. Missing with the first complaint."""
     try:
-        make_program(target, source, build)
+        return make_program(target, source, build).with_suffix(suffix)
     except QemuError as error:
         raise Missing(str(error)) from error
-    return Path(build, "scx", source.name.replace(".bpf.c", suffix))
 
 
 def under(settings: Settings, source: Path, script: str, *constants: str) -> Settings:

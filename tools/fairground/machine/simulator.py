@@ -41,13 +41,15 @@ def packed() -> int:
     return 125
 
 
-def make_program(target: str, source: Path, build: str) -> None:
-    """make @target, scx or scx-linux, of the program @source for sched_ext. QemuError with what the compiler says."""
+def make_program(target: str, source: Path, build: str) -> Path:
+    """make @target, scx or scx-linux, of the program @source for sched_ext. Returns its object, without the ending.
+    QemuError with what the compiler says."""
     done = subprocess.run(["make", "-s", "-C", str(tree.ROOT), f"B={os.path.abspath(build)}",
                            f"SRC={os.path.abspath(source)}", target],
                           capture_output=True, text=True, check=False, env={**os.environ, "MAKEFLAGS": ""})
     if done.returncode:
         raise QemuError(f"make {target} SRC={source}: {why_failed(done)}")
+    return Path(build, "scx", source.name.removesuffix(".bpf.c"))
 
 
 @functools.cache
@@ -58,8 +60,7 @@ def make_example(name: str, build: str) -> Path:
     if not source.exists():
         known = ", ".join(sorted(path.name.removesuffix(".bpf.c") for path in EXAMPLES.glob("*.bpf.c")))
         raise UsageError(f"{SCX}{name}: FILE.so of make scx is expected, or an example: {known}")
-    make_program("scx", source, build)
-    return Path(build, "scx", name)
+    return make_program("scx", source, build)
 
 
 def scx_object(policy: str, build: str, ending: str = ".so") -> str:
