@@ -325,20 +325,25 @@ static struct dentry *any_entry(const struct dentry *dir)
 
 void tree_clear(struct dentry *dir)
 {
-	struct dentry *d = dir, *inner;
+	struct dentry *d = dir;
 
 	debug_assert(may_sleep());
-	while (any_entry(dir)) {
-		while ((inner = any_entry(d)))
-			d = inner;
-		struct dentry *parent = d->parent;
-
+	for (;;) {
 		spin_lock(&tree_lock);
-		dentry_unlink(d);
+		struct dentry *inner = any_entry(d), *parent = d->parent;
+
+		if (!inner && d != dir)
+			dentry_unlink(d);
 		spin_unlock(&tree_lock);
+		if (inner) {
+			d = inner;
+			continue;
+		}
+		if (d == dir)
+			return;
 		dentry_put(d);
-		cond_resched();
 		d = parent;
+		cond_resched();
 	}
 }
 
