@@ -258,6 +258,12 @@ s32 ext_pick_any(struct ext_call *, const struct cpumask *mask, u64 flags);
 const struct cpumask *ext_idle_mask(struct ext_call *, bool cores);
 /* The clock of the CPU whose runqueue is locked; @cpu's without one. */
 u64 ext_now(struct ext_call *, unsigned cpu);
+/*
+ * @cpu's clock, and its scaled time (sched/freq/freq.h), ns, as it last looked: of a CPU that
+ * idles that can be long ago, and scaled time of another CPU may be ahead of its work.
+ */
+u64 ext_clock(struct ext_call *, unsigned cpu);
+u64 ext_scaled_time(struct ext_call *, unsigned cpu);
 /* The counters of the scheduler, over all CPUs. */
 struct ext_events ext_events(const struct ext_call *);
 /* The machine, and what runs on @cpu. */

@@ -28,6 +28,11 @@ u32 scx_this_cpu(void)
 	return f && f->pinned ? f->pinned - 1 : arch_cpu_id();
 }
 
+bool scx_in_interrupt(void)
+{
+	return arch_in_irq();
+}
+
 struct scx_place scx_place(u32 cpu)
 {
 	const struct opp_table *speeds = speed_table();

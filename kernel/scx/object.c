@@ -26,6 +26,7 @@
 #define MEMORY_MAX   (64ul << 20)
 #define SECTIONS_MAX 1024u
 #define JUMP_SIZE    16u
+#define JUMP_WORD    6u
 
 struct section {
 	u32 name, type;
@@ -54,7 +55,10 @@ enum { ET_REL = 1, EM_X86_64 = 62 };
 enum { SECTION_SYMBOLS = 2, SECTION_STRINGS = 3, SECTION_RELA = 4, SECTION_ZERO = 8 };
 enum { IN_WRITABLE = 1, IN_MEMORY = 2, IN_TEXT = 4 };
 enum { UNDEFINED = 0, ABSOLUTE = 0xfff1 };
+enum { BINDING_WEAK = 2 };
+/* Relocations of words mean a word that has the symbol's address. */
 enum { RELOC_64 = 1, RELOC_PC32 = 2, RELOC_PLT32 = 4, RELOC_PC64 = 24 };
+enum { RELOC_WORD = 9, RELOC_WORD_MOV = 41, RELOC_WORD_MOV_REX = 42 };
 
 /*
  * The functions that programs may call: those of functions.h, and the count of blocks, which the
@@ -254,12 +258,20 @@ static u64 make_jump(const struct scx_object *o, u32 symbol, void *function)
 {
 	u8 *jump = (u8 *)o->base + symbol * JUMP_SIZE;
 
-	memcpy(jump, "\xff\x25\0\0\0\0", 6);
-	memcpy(jump + 6, &function, sizeof(function));
+	memcpy(jump, "\xff\x25\0\0\0\0", JUMP_WORD);
+	memcpy(jump + JUMP_WORD, &function, sizeof(function));
 	return (u64)jump;
 }
 
-/* The address of symbol @i, in *@value. Else the sentence that says why there is none. */
+static bool means_word(u32 type)
+{
+	return type == RELOC_WORD || type == RELOC_WORD_MOV || type == RELOC_WORD_MOV_REX;
+}
+
+/*
+ * The address of symbol @i, in *@value; a weak one that the kernel has not is at 0. Else the
+ * sentence that says why there is none.
+ */
 static const char *symbol_value(const struct scx_object *o, u32 i, u64 *value)
 {
 	static char missing[96];
@@ -274,13 +286,23 @@ static const char *symbol_value(const struct scx_object *o, u32 i, u64 *value)
 		snprintf(missing, sizeof(missing), "needs %.60s, which is not there",
 			 symbol_text(o, s));
 		*value = function ? make_jump(o, i, function) : 0;
-		return function ? NULL : missing;
+		return function || s->info >> 4 == BINDING_WEAK ? NULL : missing;
 	}
 	if (s->section >= header_of(o)->shnum || !o->place[s->section] ||
 	    s->value > section_of(o, s->section)->size)
 		return "has a symbol beside its section";
 	*value = o->place[s->section] + s->value;
 	return NULL;
+}
+
+/* The word that has the address @value of @symbol: that of its jump. */
+static u64 word_of(const struct scx_object *o, u32 symbol, u64 value)
+{
+	u64 jump = (u64)o->base + symbol * JUMP_SIZE;
+
+	if (value != jump) /* else it is a function of the kernel, and has one */
+		make_jump(o, symbol, (void *)value);
+	return jump + JUMP_WORD;
 }
 
 static const char *relocate(const struct scx_object *o, const struct section *target, u64 start,
@@ -295,8 +317,10 @@ static const char *relocate(const struct scx_object *o, const struct section *ta
 	if (target->size < width || r->offset > target->size - width)
 		return "has a relocation beside its section";
 	if (r->type != RELOC_64 && r->type != RELOC_PC64 && r->type != RELOC_PC32 &&
-	    r->type != RELOC_PLT32)
+	    r->type != RELOC_PLT32 && !means_word(r->type))
 		return "has a relocation of an unknown kind (make scx makes none)";
+	if (means_word(r->type))
+		to = word_of(o, r->symbol, to);
 	value = to + (u64)r->addend - from;
 	if (width == 4 && (s64)value != (s32)value)
 		return "has a relocation that reaches too far";

@@ -6,6 +6,7 @@
 #include "sched/ext/ext.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
+#include "sched/freq/freq.h"
 
 /* --- the end -------------------------------------------------------------- */
 
@@ -82,6 +83,22 @@ void ext_watch(struct ext_rq *er)
 u64 ext_now(struct ext_call *c, unsigned cpu)
 {
 	return c->er ? c->er->rq->clock : host_clock(cpu);
+}
+
+u64 ext_clock(struct ext_call *c, unsigned cpu)
+{
+	return READ_ONCE(cpu_rq(c->x->s, cpu)->clock);
+}
+
+u64 ext_scaled_time(struct ext_call *c, unsigned cpu)
+{
+	struct rq *rq = cpu_rq(c->x->s, cpu);
+
+	if (!rq->freq)
+		return READ_ONCE(rq->clock);
+	if (c->er && c->er->rq == rq)
+		return freq_time(rq);
+	return READ_ONCE(rq->clock) - READ_ONCE(rq->freq->behind);
 }
 
 struct sched *ext_machine(struct ext_call *c)

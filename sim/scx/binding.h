@@ -146,6 +146,7 @@ struct scx_place scx_place(u32 cpu);
 u32 scx_hz(void);
 u32 scx_nr_cpus(void);
 u32 scx_this_cpu(void);
+bool scx_in_interrupt(void);
 u64 scx_clock(void);
 u32 scx_random(void);
 const struct cpumask *scx_possible(void);

@@ -303,6 +303,21 @@ s32 scx_bpf_task_cpu(const struct task_struct *p)
 	return t ? (s32)t->cpu : -1;
 }
 
+bool bpf_in_hardirq(void)
+{
+	return scx_in_interrupt();
+}
+
+u64 scx_clock_task(u32 cpu)
+{
+	return cpu < scx_nr_cpus() ? ext_clock(CALL, cpu) : 0;
+}
+
+u64 scx_clock_pelt(u32 cpu)
+{
+	return cpu < scx_nr_cpus() ? ext_scaled_time(CALL, cpu) : 0;
+}
+
 u64 scx_bpf_now(void)
 {
 	return ext_now(CALL, scx_this_cpu());

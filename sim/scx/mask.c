@@ -8,7 +8,7 @@
 
 /* A mask of a program's own. */
 struct bpf_cpumask {
-	struct cpumask mask; /* programs cast the one to the other */
+	struct cpumask mask; /* first: programs cast the one to the other */
 };
 
 /* --- questions ------------------------------------------------------------ */

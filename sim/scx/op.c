@@ -261,14 +261,21 @@ void scx_attached(struct ext_call *c, void *unused)
 	run_half(c, HALF_ATTACHED);
 }
 
+/* The word of the machine that the program may read. */
+static void set_word(const char *name, u64 value)
+{
+	const struct scx_variable *v = scx_constant(scx.program, name, strlen(name));
+
+	if (v)
+		memcpy(v->address, &value, min(v->size, sizeof(value)));
+}
+
 static s32 op_init(struct ext_call *c)
 {
-	const struct scx_variable *hz = scx_constant(scx.program, "CONFIG_HZ", 9);
-	u64 value = scx_hz();
 	s32 err;
 
-	if (hz)
-		memcpy(hz->address, &value, min(hz->size, sizeof(value)));
+	set_word("CONFIG_HZ", scx_hz());
+	set_word("CONFIG_NO_HZ_IDLE", true);
 	run_half(c, HALF_CONSTANTS);
 	scx_set_constants();
 	run_half(c, HALF_LOADED);

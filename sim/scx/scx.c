@@ -90,6 +90,11 @@ u32 scx_this_cpu(void)
 	return host.top && host.top->pinned ? host.top->pinned - 1 : host.sim->this_cpu;
 }
 
+bool scx_in_interrupt(void)
+{
+	return host.sim->in_interrupt;
+}
+
 struct scx_place scx_place(u32 cpu)
 {
 	const struct sim_cpu *c = &host.sim->cpus[cpu];

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.sim.test_scx import CRATES, DIVIDES, FOREIGN, WAITS, load, pages_in, partial
+from tests.sim.test_scx import ASKS, CRATES, DIVIDES, FOREIGN, WAITS, load, pages_in, partial
 from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
@@ -425,6 +425,13 @@ def test_divisions_by_zero_and_arenas_are_those_of_the_simulator(guest, tmp_path
     expect(r"sched_ext: pages: enough", text)
 
 
+def test_a_program_hears_of_clocks_interrupts_and_words_of_the_machine(guest, tmp_path):
+    (tmp_path / "asks.bpf.c").write_text(ASKS)
+    text = guest(use("scx:asks.o") + "mix -t 200ms pair > /dev/null; burst -n 40 > /dev/null; hog -t 1500ms", cpus=2,
+                 icount=True, files=files_of(path_of(tmp_path / "asks.bpf.c")))
+    expect(r"asks: work 1024 of 1024, interrupts 1, tasks 1, idle CPUs rest, nowhere at 0, by 1", text)
+
+
 # Shares of hogs of nice 0, 5 and 10 on two CPUs. Most of these give all the same, or do not look at weights here.
 EVEN, WEIGHED = [33.3, 33.3, 33.3], [50.0, 37.5, 12.5]
 
@@ -435,7 +442,7 @@ EVEN, WEIGHED = [33.3, 33.3, 33.3], [50.0, 37.5, 12.5]
     (f"{CRATES}/scx_bpfland/main", EVEN), (f"{CRATES}/scx_flash/main", WEIGHED), (f"{CRATES}/scx_cosmos/main", EVEN),
     (f"{CRATES}/scx_beerland/main", EVEN), (f"{CRATES}/scx_tickless/main", EVEN), (f"{FOREIGN}/scx_central", EVEN),
     (f"{CRATES}/scx_p2dq/main", EVEN), (f"{CRATES}/scx_rusty/main", EVEN), (f"{FOREIGN}/scx_qmap", EVEN),
-    (f"{FOREIGN}/scx_simple", EVEN)])
+    (f"{FOREIGN}/scx_simple", EVEN), (f"{CRATES}/scx_lavd/main", EVEN)])
 def test_schedulers_of_others_run_in_the_kernel(guest, source, ideal):
     path = path_of(f"{source}.bpf.c")
     text = guest(use(f"scx:{path.name}") + f"hog -N 0,5,10 -t 10s; cat {ROOT_DIR}/state", cpus=2, icount=True,

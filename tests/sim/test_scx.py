@@ -420,6 +420,51 @@ def test_a_program_has_the_rate_of_ticks_in_a_word_of_its_own_size(sim, tmp_path
     assert "HZ 100" in run.err
 
 
+# A program asks about the machine: after a second of the task that asks it says what it was told.
+ASKS = """#include <scx/common.bpf.h>
+extern bool CONFIG_NO_HZ_IDLE __kconfig;
+extern int nowhere __ksym;
+static u64 began, scaled, by_interrupt, by_task;
+s32 BPF_STRUCT_OPS(asks_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+    bool idle;
+
+    if (bpf_in_hardirq())
+        by_interrupt++;
+    else
+        by_task++;
+    return scx_bpf_select_cpu_dfl(p, prev_cpu, wake_flags, &idle);
+}
+void BPF_STRUCT_OPS(asks_tick, struct task_struct *p)
+{
+    u32 cpu = bpf_get_smp_processor_id();
+    u64 now = scx_clock_task(cpu);
+
+    if (bpf_strncmp(p->comm, 3, "hog"))
+        return;
+    if (!began) {
+        began = now;
+        scaled = scx_clock_pelt(cpu);
+    } else if (now - began > 1000000000) {
+        scx_bpf_exit(0, "work %llu of 1024, interrupts %d, tasks %d, idle CPUs %s, nowhere %s, by %d",
+                     (scx_clock_pelt(cpu) - scaled) * 1024 / (now - began), by_interrupt > 9, by_task > 9,
+                     CONFIG_NO_HZ_IDLE ? "rest" : "tick", &nowhere ? "somewhere" : "at 0",
+                     (u32)bpf_get_current_pid_tgid() == (u32)p->pid);
+    }
+}
+SCX_OPS_DEFINE(asks_ops, .select_cpu = (void *)asks_select_cpu, .tick = (void *)asks_tick, .name = "asks");
+"""
+
+
+@pytest.mark.parametrize("governor, work", [("performance", 1024), ("powersave", 542)])
+def test_a_program_hears_of_clocks_interrupts_and_words_of_the_machine(sim, tmp_path, governor, work):
+    """Juno's A53 has a capacity of 542 at 450 MHz. A burst is woken by its timer, the other end of a pipe by a task."""
+    (tmp_path / "asks.bpf.c").write_text(ASKS)
+    run = sim("--scx", load(str(tmp_path / "asks.bpf.c")), "--opp", "juno-a53", "--governor", governor, "--cpus", "4",
+              "--time", "3s", "hogs:n=1,cpus=0", "bursts:n=1", "pingpong:n=1,run=5ms")
+    assert f"asks: work {work} of 1024, interrupts 1, tasks 1, idle CPUs rest, nowhere at 0, by 1" in run.err, run.err
+
+
 def test_a_cpu_that_kicks_itself_does_not_wait(sim, tmp_path):
     """The kicked CPU chooses anew, so that a burst does not wait for the end of the hog's slice of 20 ms."""
     source = tmp_path / "itself.bpf.c"
@@ -616,7 +661,8 @@ CRATES = f"{BUILD}/scx/crates"
 @pytest.mark.skipif(not os.path.exists(f"{CRATES}/scx_bpfland"), reason="sh tools/setup.sh --scx fetches them")
 @pytest.mark.parametrize("name, hogs, wait_ms", [
     ("bpfland", 91.67, 0.02), ("flash", 91.67, 0.02), ("cosmos", 91.67, 0.02), ("beerland", 92.10, 0.7),
-    ("tickless", 95.47, 10.1), ("p2dq", 91.67, 0.02), ("rusty", 95.47, 10.1)])
+    ("tickless", 95.47, 10.1), ("p2dq", 91.67, 0.02), ("rusty", 95.47, 10.1),
+    ("lavd", 92.52, 1.5)])
 def test_schedulers_of_crates_run_as_they_are(sim, name, hogs, wait_ms):
     """The shares of the first, third and fourth are the prototype's; how long bursts wait tells them apart."""
     mixed = sim("--check", "--scx", load(f"{CRATES}/scx_{name}/main.bpf.c"), *MIXED)

@@ -17,7 +17,7 @@ NAMED = r'\w+\s*(?:__attribute__\(\(\w+\)\)\s*)?__attribute__\(\(section\("\.map
 MAP = re.compile(rf"struct\s*(?:\w+\s*)?\{{([^{{}}]*)\}}\s*((?:{NAMED}\s*,?\s*)+)[;=]")
 MEMBER = re.compile(r"int\s*\(\*(\w+)\)\[|\*\s*(\w+)(\[\])?;")
 CONSTANT = re.compile(r"^\s*const volatile [\w\s]+?\b(\w+)\s*(?:\[[^;=]*\])?\s*(?:=|;)", re.MULTILINE)
-EXTERN = re.compile(r"^\s*extern (unsigned[\w\s]*?) CONFIG_HZ\s*;", re.MULTILINE)  # a word of the machine (__kconfig)
+EXTERN = re.compile(r"^\s*extern\s+([\w\s]+?)\s+(CONFIG_\w+)\s*;", re.MULTILINE)  # words of the machine (__kconfig)
 TABLE = '__attribute__((section("{}"), used, aligned(8)))'
 OPS = re.compile(r"^\s*struct sched_ext_ops (\w+) = ", re.MULTILINE)
 
@@ -49,9 +49,9 @@ def main() -> None:
     has_half = is_first and os.path.exists(half)
     print(f'#include "{source}"\n' + f'#include "{half}"' * has_half)
     constants = CONSTANT.findall(plain)
-    if extern := EXTERN.search(plain):
-        print(f"{extern[1]} CONFIG_HZ;")
-        constants.append("CONFIG_HZ")
+    for of_type, name in EXTERN.findall(plain):
+        print(f"{of_type} {name};")
+        constants.append(name)
     print(f"static const struct scx_map scx_map_list[] {TABLE.format('scx_maps')} = {{")
     for body, names in MAP.findall(plain):
         members = {a or b for a, b, _ in MEMBER.findall(body)}

@@ -27,6 +27,7 @@ struct thread_info {
 
 #define PF_IDLE	     0x00000002
 #define PF_EXITING   0x00000004
+#define PF_IO_WORKER 0x00000010
 #define PF_WQ_WORKER 0x00000020
 #define PF_KTHREAD   0x00200000
 
@@ -59,6 +60,7 @@ struct task_struct {
 
 struct kernfs_node {
 	u64 id;
+	const char *name; /* NULL: not told */
 };
 
 /* A control group; the root has level 0. */

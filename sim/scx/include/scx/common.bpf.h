@@ -24,12 +24,20 @@ typedef _Bool bool;
 #define false 0
 #define NULL ((void *)0)
 
-#define NR_CPUS 4096
+typedef u64 __attribute__((may_alias)) __u64_alias_t;
+
+#define NR_CPUS	      4096
+#define TASK_COMM_LEN 16
 
 /* No more CPUs than the machine has are to be read or written. */
 typedef struct cpumask {
 	unsigned long bits[NR_CPUS / 64];
 } cpumask_t;
+
+/* A mask of a program's own: programs cast the one to the other. */
+struct bpf_cpumask {
+	struct cpumask cpumask;
+};
 
 #include "functions.h"
 
@@ -42,7 +50,7 @@ typedef struct cpumask {
 #define __maybe_unused	__attribute__((unused))
 #define __weak		/* of two definitions the linker takes the first (make scx) */
 #define __hidden
-#define __ksym
+#define __ksym __attribute__((weak)) /* an object of the kernel: at NULL if it is not here */
 #define __kconfig
 #define __free(how) __attribute__((cleanup(how)))
 #define __arena
@@ -52,19 +60,20 @@ typedef struct cpumask {
 #define __arg_nullable
 #define __arg_arena
 #define __arg_ctx
-#define private(name) static
-#define likely(x)	      __builtin_expect(!!(x), 1)
-#define unlikely(x)	      __builtin_expect(!!(x), 0)
-#define READ_ONCE(x)	      (*(const volatile __typeof__(x) *)&(x))
-#define WRITE_ONCE(x, v)      (*(volatile __typeof__(x) *)&(x) = (v))
-#define barrier()	      __asm__ volatile("" ::: "memory")
-#define barrier_var(x)	      __asm__ volatile("" : "+r"(x))
-#define cmpxchg(p, old, new)  __sync_val_compare_and_swap(p, old, new)
-#define ARRAY_SIZE(x)	      ((int)(sizeof(x) / sizeof((x)[0])))
-#define offsetof(t, m)	      __builtin_offsetof(t, m)
-#define container_of(p, t, m) ((t *)((char *)(p)-offsetof(t, m)))
-#define memset		      __builtin_memset
-#define memcpy		      __builtin_memcpy
+#define private(name)
+#define likely(x)		__builtin_expect(!!(x), 1)
+#define unlikely(x)		__builtin_expect(!!(x), 0)
+#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, v)	(*(volatile __typeof__(x) *)&(x) = (v))
+#define barrier()		__asm__ volatile("" ::: "memory")
+#define barrier_var(x)		__asm__ volatile("" : "+r"(x))
+#define cmpxchg(p, old, new)	__sync_val_compare_and_swap(p, old, new)
+#define ARRAY_SIZE(x)		((int)(sizeof(x) / sizeof((x)[0])))
+#define offsetof(t, m)		__builtin_offsetof(t, m)
+#define container_of(p, t, m)	((t *)((char *)(p)-offsetof(t, m)))
+#define memset			__builtin_memset
+#define memcpy			__builtin_memcpy
+#define __builtin_memcpy_inline memcpy
 
 /* A map's description is in the types of its members; maps.py reads it. */
 #define __uint(name, val)  int(*name)[val]
@@ -84,6 +93,7 @@ enum { BPF_F_TIMER_ABS = 1, BPF_F_TIMER_CPU_PIN = 2, CLOCK_MONOTONIC = 1 };
 #define E2BIG	   7
 #define EAGAIN	   11
 #define ENOMEM	   12
+#define EFAULT	   14
 #define EBUSY	   16
 #define EEXIST	   17
 #define ENODEV	   19
@@ -128,6 +138,7 @@ enum { BPF_F_TIMER_ABS = 1, BPF_F_TIMER_CPU_PIN = 2, CLOCK_MONOTONIC = 1 };
 #define SCX_OPS_BUILTIN_IDLE_PER_NODE  0x40ULL
 #define SCX_OPS_HAS_CGROUP_WEIGHT      0x10000ULL /* of 6.12: no effect */
 #define SCX_PICK_IDLE_CORE	       0x1ULL
+#define SCX_ECODE_ACT_RESTART	       (1LL << 48)
 #define SCX_KICK_IDLE		       0x1ULL
 #define SCX_KICK_PREEMPT	       0x2ULL
 #define SCX_KICK_WAIT		       0x4ULL
@@ -139,6 +150,15 @@ enum { BPF_F_TIMER_ABS = 1, BPF_F_TIMER_CPU_PIN = 2, CLOCK_MONOTONIC = 1 };
 #define BPF_STRUCT_OPS(name, args...)		name(args)
 #define BPF_STRUCT_OPS_SLEEPABLE(name, args...) name(args)
 #define SCX_OPS_DEFINE(name, ops...)		struct sched_ext_ops name = { ops }
+
+/* Programs at places of the kernel, as system calls: nobody calls them here. */
+#define BPF_PROG(name, args...)	  name(u64 *ctx, ##args)
+#define bpf_get_func_ret(ctx, to) ((void)(ctx), *(to) = 0, -EOPNOTSUPP)
+struct trace_entry {
+	u16 type;
+	u8 flags, preempt_count;
+	int pid;
+};
 
 struct user_exit_info {
 	int kind;
@@ -171,9 +191,29 @@ struct user_exit_info {
 	SCX_READ_OF(fields, SCX_READ_3, SCX_READ_2, SCX_READ_1)(p, fields)
 #define bpf_core_read(to, size, from) (memcpy(to, from, size), 0)
 #define bpf_probe_read_kernel	      bpf_core_read
+static inline int bpf_probe_read_kernel_str(char *to, u32 size, const char *from)
+{
+	u32 n = 0;
+
+	if (!from || !size)
+		return -EFAULT;
+	while (n < size - 1 && (to[n] = from[n]))
+		n++;
+	to[n] = 0;
+	return (int)n + 1;
+}
+
+/* Limits of a CPU's speed: no governor and no heat sets any here. */
+struct cpufreq_policy {
+	u32 max;
+	struct {
+		u32 max_freq;
+	} cpuinfo;
+};
+#define bpf_per_cpu_ptr(variable, cpu) ((__typeof__(variable))((void)(cpu), NULL))
 
 #define bpf_core_type_exists(t)		    1
-#define bpf_core_field_exists(f)	    1
+#define bpf_core_field_exists(...)	    1
 #define bpf_core_enum_value_exists(t, v)    1
 #define bpf_ksym_exists(f)		    1
 #define __COMPAT_SCX_OPS_SWITCH_PARTIAL	    SCX_OPS_SWITCH_PARTIAL
@@ -212,6 +252,19 @@ static inline bool time_after(u64 a, u64 b)
 /* The number of the highest bit, and one more; of 0 as of 1. */
 #define log2_u32(v) (31 - (u32)__builtin_clz((u32)(v) | 1))
 #define log2_u64(v) (64 - (u32)__builtin_clzll((u64)(v) | 1))
+#define ctzll(v)    __builtin_ctzll(v)
+
+/*
+ * The mean of values, where a new one counts for 1 / (1 << decay). Small ones lose too much by that
+ * shift: of such pairs each counts for a half, and 1 decays to 0.
+ */
+static inline u64 scx_mean(u64 old, u64 new, u32 decay)
+{
+	u32 shift = old >> decay && new >> decay ? decay : 1;
+
+	return old == 1 && !new ? 0 : old - (old >> shift) + (new >> shift);
+}
+#define __calc_avg(old, new, decay) ((__typeof__(old))scx_mean(old, new, decay))
 
 /* 100 is the weight of nice 0. */
 #define scale_by_task_weight(p, v)	   ((u64)(v) * (p)->scx.weight / 100)
@@ -239,8 +292,23 @@ typedef struct {
 #define bpf_cgroup_release(cgrp)	((void)(cgrp))
 #define __COMPAT_scx_bpf_task_cgroup(p) scx_bpf_task_cgroup(p)
 #define bpf_get_current_task_btf()	scx_bpf_cpu_curr((s32)bpf_get_smp_processor_id())
-#define bpf_printk(fmt, ...)		((void)0)
-#define scx_bpf_dump(fmt, ...)		((void)0)
+static inline u64 bpf_get_current_pid_tgid(void)
+{
+	const struct task_struct *p = bpf_get_current_task_btf();
+
+	return p ? (u64)p->tgid << 32 | (u32)p->pid : 0;
+}
+#define bpf_in_nmi()		 false
+#define bpf_in_serving_softirq() false /* there are none */
+static inline int bpf_strncmp(const char *a, u32 n, const char *b)
+{
+	for (u32 i = 0; i < n; i++)
+		if (a[i] != b[i] || !a[i])
+			return a[i] - b[i];
+	return 0;
+}
+#define bpf_printk(fmt, ...)   ((void)0)
+#define scx_bpf_dump(fmt, ...) ((void)0)
 /* Nobody reads ring buffers. */
 #define bpf_ringbuf_reserve(map, size, flags) ((void)(map), (void *)0)
 #define bpf_ringbuf_submit(record, flags)     ((void)(record))
@@ -259,6 +327,7 @@ typedef struct {
 /* Names of 6.12, and of the headers that bridge versions. */
 #define scx_bpf_dispatch			     scx_bpf_dsq_insert
 #define scx_bpf_dispatch_vtime			     scx_bpf_dsq_insert_vtime
+#define scx_bpf_reenqueue_local_from_anywhere	     scx_bpf_reenqueue_local
 #define scx_bpf_consume				     scx_to_local
 #define scx_bpf_dispatch_from_dsq		     scx_bpf_dsq_move
 #define scx_bpf_dispatch_vtime_from_dsq		     scx_bpf_dsq_move_vtime

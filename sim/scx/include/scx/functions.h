@@ -25,6 +25,8 @@ long bpf_timer_cancel(struct bpf_timer *timer);
 void bpf_spin_lock(struct bpf_spin_lock *lock);
 void bpf_spin_unlock(struct bpf_spin_lock *lock);
 struct task_struct *bpf_task_from_pid(s32 pid);
+/* Does an interrupt call the program, not what runs on this CPU? */
+bool bpf_in_hardirq(void);
 u64 bpf_ktime_get_ns(void);
 u32 bpf_get_smp_processor_id(void);
 u32 bpf_get_prandom_u32(void);
@@ -107,6 +109,9 @@ s32 scx_bpf_task_cpu(const struct task_struct *p);
 struct task_struct *scx_bpf_cpu_curr(s32 cpu);
 struct rq *scx_bpf_cpu_rq(s32 cpu);
 u64 scx_bpf_now(void);
+/* @cpu's clock, and that of its averages, as it last looked at them. */
+u64 scx_clock_task(u32 cpu);
+u64 scx_clock_pelt(u32 cpu);
 void scx_bpf_events(struct scx_event_stats *events, size_t size);
 u32 scx_bpf_cpuperf_cap(s32 cpu);
 u32 scx_bpf_cpuperf_cur(s32 cpu);
