@@ -344,8 +344,8 @@ fetch_crates() {
 		rm -rf "$into/scx_${crate%=*}"
 		mkdir -p "$into"
 		cp -R "$work/crates/vendor/scx_${crate%=*}/src/bpf" "$into/scx_${crate%=*}" || return 1
-		# There are no counters of hardware events here (sim/scx/include/lib/pmu.h).
-		sed -n '/pmu[.]bpf/d; s|.*add_source("src/bpf/\(.*\)").*|\1|p' \
+		# There are no counters of hardware events here, and quotas are the class's (sim/scx/include/lib).
+		sed -n '/pmu[.]bpf/d; /cgroup_bw[.]bpf/d; s|.*add_source("src/bpf/\(.*\)").*|\1|p' \
 			"$work/crates/vendor/scx_${crate%=*}/build.rs" >"$into/scx_${crate%=*}/sources"
 	done
 	rm -rf "$into/include" "$into/linux"

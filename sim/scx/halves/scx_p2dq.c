@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * The user half of scx_p2dq: slices, caches, and the tree of the machine for its library. The
- * machine is one node.
- */
-#include <lib/arena.h>
-
-#include "half.h"
+/* The user half of scx_p2dq: slices and caches. The machine is one node. */
+#include "library.h"
 
 #define HALF_FLAGS SCX_OPS_KEEP_BUILTIN_IDLE
-
-/* Pages at once for memory that is never given back. */
-#define STATIC_PAGES 8
 
 static u32 nr_llcs;
 
@@ -60,88 +52,12 @@ static void set_options(void)
 	HALF_SET(debug, 0);
 }
 
-/* The part of the machine that has those CPUs for which @of says @id. */
-static void add_node(u32 (*of)(s32 cpu), u32 id)
-{
-	struct arena_alloc_mask_args mask = { 0 };
-	struct arena_topology_node_init_args node = { .id = id };
-	u64 *words;
-
-	if (arena_alloc_mask(&mask))
-		scx_bpf_error("no memory for the machine's tree");
-	words = (u64 *)mask.bitmap;
-	half_for_each_cpu(cpu)
-	{
-		if (of(cpu) == id)
-			words[cpu / 64] |= 1ull << (cpu % 64);
-	}
-	node.bitmap = mask.bitmap;
-	if (arena_topology_node_init(&node))
-		scx_bpf_error("the library refuses the machine's tree");
-}
-
-/* The machine, and its one node. */
-static u32 whole_of(s32 cpu)
-{
-	(void)cpu;
-	return 0;
-}
-
-static u32 llc_of(s32 cpu)
-{
-	return half_llc(cpu);
-}
-
-static u32 core_of(s32 cpu)
-{
-	return half_core(cpu);
-}
-
-static u32 cpu_of(s32 cpu)
-{
-	return (u32)cpu;
-}
-
-/* A level of the tree: a part for each number that @of gives. */
-static void add_level(u32 (*of)(s32 cpu))
-{
-	u32 next = 0;
-
-	half_for_each_cpu(cpu)
-	{
-		if (of(cpu) == next)
-			add_node(of, next++);
-	}
-}
-
-static void add_tree(void)
-{
-	struct arena_init_args library = { STATIC_PAGES, sizeof(struct task_p2dq) };
-	struct arena_topology_init_args most = { { 1, nr_llcs, 0, 1, 0 } };
-
-	half_for_each_cpu(cpu)
-	{
-		u32 threads = 1;
-
-		half_for_each_sibling(other, cpu) threads++;
-		most.max_children[TOPO_LLC] = max(most.max_children[TOPO_LLC], cpu_llc_size(cpu));
-		most.max_children[TOPO_CORE] = max(most.max_children[TOPO_CORE], threads);
-	}
-	if (arena_init(&library) || arena_topology_init(&most))
-		scx_bpf_error("no memory for the library");
-	add_level(whole_of);
-	add_level(whole_of);
-	add_level(llc_of);
-	add_level(core_of);
-	add_level(cpu_of);
-}
-
 static void user_half(enum half_phase phase)
 {
 	if (phase == HALF_CONSTANTS) {
 		set_machine();
 		set_options();
 	} else if (phase == HALF_LOADED) {
-		add_tree();
+		library_open(sizeof(struct task_p2dq));
 	}
 }
