@@ -348,9 +348,19 @@ bool fd_names(int fd, const struct file *f)
 	return same;
 }
 
-struct file *fd_get(int fd)
+struct file *fd_get_any(int fd)
 {
 	return files_lookup(current->proc->files, fd);
+}
+
+struct file *fd_get(int fd)
+{
+	struct file *f = fd_get_any(fd);
+
+	if (!f || !(f->mode & FILE_PATH))
+		return f;
+	file_put(f);
+	return NULL;
 }
 
 static __noinline struct fd_ref borrow_shared(struct files *t, int fd)
@@ -360,7 +370,7 @@ static __noinline struct fd_ref borrow_shared(struct files *t, int fd)
 	return (struct fd_ref){ f, f != NULL };
 }
 
-struct fd_ref fd_borrow(int fd)
+struct fd_ref fd_borrow_any(int fd)
 {
 	struct proc *p = current->proc;
 	struct files *t = p->files;
@@ -368,6 +378,16 @@ struct fd_ref fd_borrow(int fd)
 	if (unlikely(files_are_shared(t) || READ_ONCE(p->nr_threads) != 1))
 		return borrow_shared(t, fd);
 	return (struct fd_ref){ (unsigned)fd < t->size ? t->slots[fd] : NULL, false };
+}
+
+struct fd_ref fd_borrow(int fd)
+{
+	struct fd_ref ref = fd_borrow_any(fd);
+
+	if (likely(!ref.file || !(ref.file->mode & FILE_PATH)))
+		return ref;
+	fd_release(ref);
+	return (struct fd_ref){ NULL, false };
 }
 
 int files_next(struct files *t, int fd)

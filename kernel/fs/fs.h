@@ -108,8 +108,12 @@ static inline void file_stream(struct file *f)
 struct file *file_get(struct file *f);
 void file_put(struct file *f);
 
-/* The file of the current process's descriptor @fd, with a reference; NULL means -EBADF. */
+/*
+ * The file of the current process's descriptor @fd, with a reference; NULL means -EBADF. So does
+ * a descriptor of O_PATH, which is good for names alone: those calls take any.
+ */
 struct file *fd_get(int fd);
+struct file *fd_get_any(int fd);
 /*
  * A new file of @size zero bytes without a name, open for reading and writing: MAP_SHARED |
  * MAP_ANONYMOUS. NULL: no memory.
@@ -127,14 +131,16 @@ void fd_fill(int fd, struct file *f, bool cloexec);
 void fd_cancel(int fd);
 
 /*
- * Like fd_get(), but without the cost of a reference if only the running thread can use the
- * descriptor table. Valid for the length of one system call: fd_release() before returning.
+ * Like fd_get() and fd_get_any(), but without the cost of a reference if only the running thread
+ * can use the descriptor table. Valid for the length of one system call: fd_release() before
+ * returning.
  */
 struct fd_ref {
 	struct file *file; /* NULL: -EBADF */
 	bool counted;
 };
 struct fd_ref fd_borrow(int fd);
+struct fd_ref fd_borrow_any(int fd);
 static inline void fd_release(struct fd_ref r)
 {
 	if (r.counted)

@@ -428,7 +428,7 @@ static int walk_start(int dirfd, const char *text, struct path *start)
 		fs_context_cwd(start);
 		return 0;
 	}
-	ref = fd_borrow(dirfd);
+	ref = fd_borrow_any(dirfd);
 	if (!ref.file)
 		return -EBADF;
 	*start = ref.file->path;

@@ -152,7 +152,7 @@ static int check_map(u64 len, unsigned prot, unsigned flags, const struct file *
 	if (flags & MAP_GROWSDOWN && (file || type != MAP_PRIVATE))
 		return -EINVAL;
 	/* There are no huge pages: Linux's answer where it lacks them too. */
-	if (!len || offset % PAGE_SIZE || (flags & MAP_HUGETLB))
+	if (!len || (flags & MAP_HUGETLB))
 		return -EINVAL;
 	if (len > USER_END)
 		return -ENOMEM;

@@ -143,7 +143,7 @@ u64 mm_locked_pages(struct mm *mm); /* by mlock; takes mm->lock */
 
 /*
  * Returns the address or -errno. @flags are Linux's MAP_*; @prot Linux's PROT_* (==
- * PT_READ/WRITE/EXEC).
+ * PT_READ/WRITE/EXEC); @offset is that of a page.
  */
 long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, struct file *file,
 	    u64 offset);

@@ -23,14 +23,14 @@ SYSCALL3(close_range, unsigned, first, unsigned, last, unsigned, flags)
 
 SYSCALL1(dup, int, fd)
 {
-	struct file *f = fd_get(fd);
+	struct file *f = fd_get_any(fd);
 
 	return f ? fd_install(f, 0, false) : -EBADF;
 }
 
 static long dup_to(int fd, int to, bool cloexec)
 {
-	struct file *f = fd_get(fd);
+	struct file *f = fd_get_any(fd);
 
 	if (!f)
 		return -EBADF;
@@ -47,7 +47,7 @@ SYSCALL2(dup2, int, fd, int, to)
 
 	if (fd != to)
 		return dup_to(fd, to, false);
-	ref = fd_borrow(fd);
+	ref = fd_borrow_any(fd);
 	fd_release(ref);
 	return ref.file ? fd : -EBADF;
 }
@@ -108,8 +108,6 @@ static long lock_fcntl(struct file *f, int fd, unsigned cmd, struct user_flock *
 	struct user_flock l;
 	long err;
 
-	if (f->mode & FILE_PATH)
-		return -EBADF;
 	if (arch_copy_from_user(&l, user, sizeof(l)))
 		return -EFAULT;
 	if (cmd != F_GETLK && cmd != F_OFD_GETLK)
@@ -150,9 +148,15 @@ static long file_fcntl(struct file *f, int fd, unsigned cmd, u64 arg)
 	}
 }
 
+/* Commands about the descriptor, not its file. */
+static bool takes_any(unsigned cmd)
+{
+	return cmd <= F_GETFL || cmd == F_DUPFD_CLOEXEC;
+}
+
 SYSCALL3(fcntl, int, fd, unsigned, cmd, u64, arg)
 {
-	struct fd_ref ref = fd_borrow(fd);
+	struct fd_ref ref = takes_any(cmd) ? fd_borrow_any(fd) : fd_borrow(fd);
 	long ret;
 
 	if (!ref.file)
@@ -203,7 +207,7 @@ SYSCALL2(flock, int, fd, unsigned, op)
 
 	if (!ref.file)
 		return -EBADF;
-	ret = ref.file->mode & FILE_PATH ? -EBADF : flock_apply(ref.file, op);
+	ret = flock_apply(ref.file, op);
 	fd_release(ref);
 	return ret;
 }

@@ -272,8 +272,6 @@ static long file_seek(struct file *f, s64 offset, int whence)
 	bool locked;
 	long ret;
 
-	if (f->mode & FILE_PATH)
-		return -EBADF;
 	if (f->ops->llseek)
 		return f->ops->llseek(f, offset, whence);
 	if (!(f->mode & FILE_SEEK))
@@ -302,7 +300,7 @@ SYSCALL2(ftruncate, int, fd, s64, size)
 	long ret = -EINVAL;
 
 	if (!ref.file)
-		return -EBADF;
+		return size < 0 ? -EINVAL : -EBADF;
 	if (size >= 0 && (ref.file->mode & FILE_WRITE) && ref.file->ops->truncate)
 		ret = ref.file->ops->truncate(ref.file->inode, (u64)size);
 	fd_release(ref);

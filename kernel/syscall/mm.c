@@ -17,6 +17,8 @@ SYSCALL6(mmap, u64, addr, u64, len, unsigned, prot, unsigned, flags, int, fd, u6
 {
 	struct file *file = NULL;
 
+	if (offset % PAGE_SIZE)
+		return -EINVAL;
 	if (!(flags & MAP_ANONYMOUS)) {
 		file = fd_get(fd);
 		if (!file)

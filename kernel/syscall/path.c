@@ -351,7 +351,7 @@ SYSCALL1(chdir, const char *, user)
 
 SYSCALL1(fchdir, int, fd)
 {
-	struct fd_ref ref = fd_borrow(fd);
+	struct fd_ref ref = fd_borrow_any(fd);
 	long err = 0;
 
 	if (!ref.file)

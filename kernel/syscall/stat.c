@@ -39,10 +39,10 @@ static long with_inode(int dirfd, const char *user, u32 flags,
 	return ret;
 }
 
-/* The same for an open file. */
-static long with_fd(int fd, u32 flags, long (*fn)(struct inode *i, void *arg), void *arg)
+/* The same for the file of @ref, which it releases. */
+static long with_ref(struct fd_ref ref, u32 flags, long (*fn)(struct inode *i, void *arg),
+		     void *arg)
 {
-	struct fd_ref ref = fd_borrow(fd);
 	long ret;
 
 	if (!ref.file)
@@ -52,16 +52,6 @@ static long with_fd(int fd, u32 flags, long (*fn)(struct inode *i, void *arg), v
 		ret = fn(ref.file->inode, arg);
 	fd_release(ref);
 	return ret;
-}
-
-/* Change an open file by its descriptor; one of O_PATH only names it. */
-static long change_fd(int fd, long (*fn)(struct inode *i, void *arg), void *arg)
-{
-	struct fd_ref ref = fd_borrow(fd);
-	bool named = ref.file && (ref.file->mode & FILE_PATH);
-
-	fd_release(ref);
-	return named ? -EBADF : with_fd(fd, FOR_CHANGE, fn, arg);
 }
 
 /* An empty path with AT_EMPTY_PATH means @fd itself, which may be a pipe without a name. */
@@ -77,7 +67,7 @@ static bool is_fd_itself(int dirfd, const char *user, u32 flags)
 static long with_either(int dirfd, const char *user, u32 flags,
 			long (*fn)(struct inode *i, void *arg), void *arg)
 {
-	return is_fd_itself(dirfd, user, flags) ? with_fd(dirfd, flags, fn, arg)
+	return is_fd_itself(dirfd, user, flags) ? with_ref(fd_borrow_any(dirfd), flags, fn, arg)
 						: with_inode(dirfd, user, flags, fn, arg);
 }
 
@@ -135,7 +125,7 @@ SYSCALL2(lstat, const char *, path, struct stat *, st)
 
 SYSCALL2(fstat, int, fd, struct stat *, st)
 {
-	return with_fd(fd, 0, fill_stat, st);
+	return with_ref(fd_borrow_any(fd), 0, fill_stat, st);
 }
 
 SYSCALL4(newfstatat, int, dirfd, const char *, path, struct stat *, st, u32, flags)
@@ -240,7 +230,7 @@ SYSCALL2(statfs, const char *, path, struct statfs *, st)
 
 SYSCALL2(fstatfs, int, fd, struct statfs *, st)
 {
-	return with_fd(fd, 0, fill_statfs, st);
+	return with_ref(fd_borrow_any(fd), 0, fill_statfs, st);
 }
 
 /* --- permissions and owners ----------------------------------------------------------- */
@@ -306,7 +296,7 @@ SYSCALL2(chmod, const char *, path, u32, mode)
 
 SYSCALL2(fchmod, int, fd, u32, mode)
 {
-	return change_fd(fd, set_mode, &mode);
+	return with_ref(fd_borrow(fd), FOR_CHANGE, set_mode, &mode);
 }
 
 SYSCALL3(fchmodat, int, dirfd, const char *, path, u32, mode)
@@ -359,7 +349,7 @@ SYSCALL3(lchown, const char *, path, u32, uid, u32, gid)
 
 SYSCALL3(fchown, int, fd, u32, uid, u32, gid)
 {
-	return change_fd(fd, set_owner, &(struct owner){ uid, gid });
+	return with_ref(fd_borrow(fd), FOR_CHANGE, set_owner, &(struct owner){ uid, gid });
 }
 
 SYSCALL5(fchownat, int, dirfd, const char *, path, u32, uid, u32, gid, u32, flags)
@@ -435,7 +425,7 @@ SYSCALL4(utimensat, int, dirfd, const char *, path, const struct timespec *, tim
 	if (times && arch_copy_from_user(ts, times, sizeof(ts)))
 		return -EFAULT;
 	return path ? with_either(dirfd, path, flags | FOR_CHANGE, set_times, ts)
-		    : change_fd(dirfd, set_times, ts);
+		    : with_ref(fd_borrow(dirfd), FOR_CHANGE, set_times, ts);
 }
 
 /* --- directories ---------------------------------------------------------------------- */

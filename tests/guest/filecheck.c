@@ -20,7 +20,7 @@ int main(int argc, char **argv)
 						      race_tests,  lock_tests,	   event_tests,
 						      close_tests, shutdown_tests, bound_tests,
 						      edge_tests,  terminal_tests, right_tests,
-						      mount_tests };
+						      mount_tests, kind_tests };
 
 	leave_terminal();
 	return run_checks(&program, groups, sizeof(groups) / sizeof(groups[0]), argc, argv);

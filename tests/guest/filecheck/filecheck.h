@@ -16,6 +16,7 @@ extern const struct check edge_tests[];	 /* edges.c: answers that one would not 
 extern const struct check right_tests[]; /* rights.c: owners and modes against the rules */
 extern const struct check mount_tests[]; /* mounts.c: mounts in texts and names; counts */
 extern const struct check shutdown_tests[]; /* shutdown.c: ends of sockets */
+extern const struct check kind_tests[];	    /* kinds.c: calls that fit one kind of file only */
 /* The leader of a session, `exec filecheck` in a command of the guest, gives up its terminal. */
 void leave_terminal(void);
 extern const struct check terminal_tests[]; /* terminals.c: sessions and their terminal */

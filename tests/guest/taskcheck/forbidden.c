@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The rights of an ordinary user, besides the acts of acts.c: looking into processes of its own,
- * set-id bits, programs without permission to read, descriptors of O_PATH, O_NOATIME.
+ * set-id bits, programs without permission to read, O_NOATIME.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -213,19 +213,6 @@ static void programs_need_no_reading(void)
 	await_child(spawn(run_unreadable, NULL));
 }
 
-/* A descriptor of O_PATH names a file, and does not change it. */
-static void paths_change_nothing(void)
-{
-	int fd;
-
-	make_file("named", 0600);
-	EXPECT((fd = open("named", O_PATH)) >= 0);
-	EXPECT_ERROR(EBADF, syscall(SYS_fchmod, fd, 0777)); /* musl goes round it */
-	EXPECT_ERROR(EBADF, syscall(SYS_fchown, fd, -1, -1));
-	EXPECT_ERROR(EBADF, futimens(fd, NULL));
-	EXPECT(!fchownat(fd, "", (uid_t)-1, (gid_t)-1, AT_EMPTY_PATH));
-}
-
 static void hide_reading(void *unused)
 {
 	int fd, own;
@@ -257,7 +244,6 @@ static void noatime_is_for_owners(void)
 
 const struct check forbidden_tests[] = {
 	{ "noatime-is-for-owners", noatime_is_for_owners },
-	{ "paths-change-nothing", paths_change_nothing },
 	{ "programs-need-no-reading", programs_need_no_reading },
 	{ "set-id-bits", set_id_bits },
 	{ "own-processes", own_processes },

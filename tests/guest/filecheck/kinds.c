@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Calls on descriptors of every kind, also of those kinds that the call does not fit. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "filecheck/filecheck.h"
+
+/* --- O_PATH ------------------------------------------------------------------------------- */
+
+static int open_path(void)
+{
+	int fd;
+
+	close(open("f", O_CREAT | O_RDWR, 0644));
+	fd = open("f", O_PATH);
+	EXPECT(fd >= 0);
+	return fd;
+}
+
+static void paths_have_no_contents(void)
+{
+	int fd = open_path(), p[2];
+	char text[4] = { 0 };
+	struct iovec iov = { text, sizeof(text) };
+
+	EXPECT(!pipe(p));
+	EXPECT_ERROR(EBADF, read(fd, text, 0));
+	EXPECT_ERROR(EBADF, write(fd, text, 1));
+	EXPECT_ERROR(EBADF, pread(fd, text, 1, 0));
+	EXPECT_ERROR(EBADF, readv(fd, &iov, 1));
+	EXPECT_ERROR(EBADF, pwritev(fd, &iov, 1, 0));
+	EXPECT_ERROR(EBADF, lseek(fd, 0, SEEK_CUR));
+	EXPECT_ERROR(EBADF, ftruncate(fd, 1));
+	EXPECT_ERROR(EINVAL, ftruncate(fd, -1));
+	EXPECT_ERROR(EBADF, fallocate(fd, 0, 0, 1));
+	EXPECT(posix_fadvise(fd, 0, 1, 0) == EBADF);
+	EXPECT_ERROR(EBADF, fsync(fd));
+	EXPECT_ERROR(EBADF, fdatasync(fd));
+	EXPECT_ERROR(EBADF, syncfs(fd));
+	EXPECT(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED && errno == EBADF);
+	EXPECT(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 1) == MAP_FAILED && errno == EINVAL);
+	EXPECT(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, fd, 0) != MAP_FAILED);
+	EXPECT_ERROR(EBADF, splice(fd, NULL, p[1], NULL, 1, 0));
+	EXPECT_ERROR(EBADF, syscall(SYS_getdents64, open(".", O_PATH), text, 4));
+}
+
+static void paths_have_no_state(void)
+{
+	int fd = open_path(), on = 1;
+	struct flock lock = { .l_type = F_RDLCK };
+	struct pollfd pfd = { fd, POLLIN, 0 };
+	struct epoll_event e = { .events = EPOLLIN };
+
+	EXPECT_ERROR(EBADF, syscall(SYS_fchmod, fd, 0777)); /* musl goes round it */
+	EXPECT_ERROR(EBADF, syscall(SYS_fchown, fd, -1, -1));
+	EXPECT_ERROR(EBADF, futimens(fd, NULL));
+	EXPECT_ERROR(EBADF, fcntl(fd, F_SETFL, O_APPEND));
+	EXPECT_ERROR(EBADF, fcntl(fd, F_SETOWN, 1));
+	EXPECT_ERROR(EBADF, fcntl(fd, F_GETLK, &lock));
+	EXPECT_ERROR(EBADF, fcntl(fd, F_SETLK, &lock));
+	EXPECT_ERROR(EBADF, fcntl(fd, F_GETPIPE_SZ));
+	EXPECT_ERROR(EBADF, fcntl(fd, 9999));
+	EXPECT_ERROR(EBADF, ioctl(fd, FIOCLEX));
+	EXPECT_ERROR(EBADF, ioctl(fd, FIONBIO, &on));
+	EXPECT_ERROR(EBADF, flock(fd, LOCK_SH));
+	EXPECT_ERROR(EBADF, epoll_ctl(epoll_create1(0), EPOLL_CTL_ADD, fd, &e));
+	EXPECT(poll(&pfd, 1, 0) == 1 && pfd.revents == POLLNVAL);
+	EXPECT(!fcntl(fd, F_GETFD) && (fcntl(fd, F_GETFL) & ~0100000) == O_PATH);
+}
+
+/* Calls about names, and about the descriptor itself. */
+static void paths_have_names(void)
+{
+	int fd = open_path(), dir = open(".", O_PATH), copy = dup(fd);
+	struct statfs fs;
+	struct stat st;
+
+	EXPECT(!fstat(fd, &st) && S_ISREG(st.st_mode) && !fstatfs(fd, &fs));
+	EXPECT(!fchownat(fd, "", (uid_t)-1, (gid_t)-1, AT_EMPTY_PATH));
+	EXPECT(!fstatat(dir, "f", &st, 0) && !fchdir(dir) && copy >= 0);
+	EXPECT(dup2(fd, copy) == copy && dup2(fd, fd) == fd && dup3(fd, copy, 0) == copy);
+	EXPECT(fcntl(fd, F_DUPFD, 0) >= 0 && fcntl(fd, F_DUPFD_CLOEXEC, 0) >= 0);
+	EXPECT(!fcntl(fd, F_SETFD, FD_CLOEXEC) && fcntl(fd, F_GETFD) == FD_CLOEXEC);
+	EXPECT(!close(fd) && !close(copy));
+}
+
+const struct check kind_tests[] = {
+	{ "paths-have-no-contents", paths_have_no_contents },
+	{ "paths-have-no-state", paths_have_no_state },
+	{ "paths-have-names", paths_have_names },
+	{ NULL, NULL },
+};
