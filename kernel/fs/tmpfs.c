@@ -277,7 +277,7 @@ static long tmpfs_write(struct file *f, const void *user_buf, size_t n, u64 *pos
 	if (f->flags & O_APPEND)
 		*pos = i->size;
 	if (n && *pos >= MAX_FILE)
-		err = -EFBIG;
+		err = n > INT64_MAX - *pos ? -EINVAL : -EFBIG;
 	else
 		n = min(n, (size_t)(MAX_FILE - *pos));
 	err = err ?: file_limit_size(*pos, &n);

@@ -156,9 +156,9 @@ static int check_map(u64 len, unsigned prot, unsigned flags, const struct file *
 		return -EINVAL;
 	if (len > USER_END)
 		return -ENOMEM;
-	if (offset + len < offset)
-		return -EOVERFLOW;
 	if (file) {
+		if (offset > INT64_MAX - ALIGN_UP(len, PAGE_SIZE))
+			return -EOVERFLOW;
 		if (!(file->mode & FILE_READ))
 			return -EACCES;
 		if (type != MAP_PRIVATE && prot & PROT_WRITE && !(file->mode & FILE_WRITE))

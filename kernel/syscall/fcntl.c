@@ -99,7 +99,9 @@ static long pipe_fcntl(struct file *f, unsigned cmd, u64 arg)
 
 	if (!p)
 		return -EBADF;
-	return cmd == F_GETPIPE_SZ ? (long)pipe_capacity(p) : pipe_resize(p, arg);
+	if (cmd == F_GETPIPE_SZ)
+		return (long)pipe_capacity(p);
+	return arg > BIT(31) ? -EINVAL : pipe_resize(p, arg); /* no power of two is a size */
 }
 
 static long lock_fcntl(struct file *f, int fd, unsigned cmd, struct user_flock *user)

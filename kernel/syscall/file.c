@@ -30,6 +30,13 @@ static void unlock_position(struct file *f, bool locked)
 		mutex_unlock(&f->lock);
 }
 
+/* Do @n bytes from @pos on pass the last position that a file can have? */
+static bool is_beyond(u64 pos, size_t n)
+{
+	debug_assert(pos <= INT64_MAX);
+	return min(n, MAX_RW) > INT64_MAX - pos;
+}
+
 static inline long file_read(struct file *f, void *buf, size_t n, u64 *pos)
 {
 	if (!(f->mode & FILE_READ))
@@ -40,6 +47,8 @@ static inline long file_read(struct file *f, void *buf, size_t n, u64 *pos)
 	t->nr_reads++;
 	if (ret > 0)
 		t->read_bytes += (u64)ret;
+	else if (!ret && is_beyond(*pos, n))
+		ret = -EINVAL;
 	return ret;
 }
 
@@ -86,36 +95,48 @@ SYSCALL3(write, int, fd, const void *, buf, size_t, n)
 	return ret;
 }
 
-/* Can @f be read and written at @offset instead of its position? */
-static long check_offset(const struct file *f, s64 offset)
+/* Can @f be read or written, as @mode says, elsewhere than at its position? */
+static long check_place(const struct file *f, u32 mode)
 {
-	if (offset < 0)
-		return -EINVAL;
-	return f->mode & FILE_SEEK ? 0 : -ESPIPE;
+	bool is_device = S_ISCHR(f->inode->mode) && f->ops->llseek;
+
+	if (!(f->mode & FILE_SEEK) && !is_device)
+		return -ESPIPE;
+	return f->mode & mode ? 0 : -EBADF;
 }
 
 SYSCALL4(pread64, int, fd, void *, buf, size_t, n, s64, offset)
 {
-	struct fd_ref ref = fd_borrow(fd);
 	u64 pos = (u64)offset;
+	struct fd_ref ref;
 	long ret;
 
+	if (offset < 0)
+		return -EINVAL;
+	ref = fd_borrow(fd);
 	if (!ref.file)
 		return -EBADF;
-	ret = check_offset(ref.file, offset) ?: file_read(ref.file, buf, n, &pos);
+	ret = check_place(ref.file, FILE_READ);
+	if (!ret)
+		ret = is_beyond(pos, n) ? -EINVAL : file_read(ref.file, buf, n, &pos);
 	fd_release(ref);
 	return ret;
 }
 
 SYSCALL4(pwrite64, int, fd, const void *, buf, size_t, n, s64, offset)
 {
-	struct fd_ref ref = fd_borrow(fd);
 	u64 pos = (u64)offset;
+	struct fd_ref ref;
 	long ret;
 
+	if (offset < 0)
+		return -EINVAL;
+	ref = fd_borrow(fd);
 	if (!ref.file)
 		return -EBADF;
-	ret = check_offset(ref.file, offset) ?: file_write(ref.file, buf, n, &pos);
+	ret = check_place(ref.file, FILE_WRITE);
+	if (!ret)
+		ret = is_beyond(pos, n) ? -EINVAL : file_write(ref.file, buf, n, &pos);
 	fd_release(ref);
 	return ret;
 }
@@ -185,7 +206,7 @@ static long write_vector(struct file *f, const struct vector *v, u64 *pos)
 {
 	size_t done = 0;
 
-	if (f->ops->writev && (f->mode & FILE_WRITE))
+	if (f->ops->writev)
 		return f->ops->writev(f, v->iov, v->nr, v->total);
 	for (unsigned i = 0; i < v->nr; i++) {
 		long ret;
@@ -202,53 +223,67 @@ static long write_vector(struct file *f, const struct vector *v, u64 *pos)
 	return (long)done;
 }
 
-/* readv and writev (@offset < 0: at the file's position), preadv and pwritev. */
-static long vector_io(int fd, const struct iovec *user, u64 nr, s64 offset, bool use_offset,
-		      long (*io)(struct file *f, const struct vector *v, u64 *pos))
+static long do_vector(struct file *f, u32 mode, const struct vector *v, u64 *pos)
 {
-	struct fd_ref ref = fd_borrow(fd);
-	struct vector v;
-	u64 pos = (u64)offset;
+	return mode == FILE_READ ? read_vector(f, v, pos) : write_vector(f, v, pos);
+}
+
+/* @offset NULL: at the file's position. */
+static long file_vector(struct file *f, u32 mode, const struct vector *v, const s64 *offset)
+{
+	u64 pos = offset ? (u64)*offset : 0;
 	bool locked;
 	long ret;
 
+	if (offset)
+		return is_beyond(pos, v->total) ? -EINVAL : do_vector(f, mode, v, &pos);
+	locked = lock_position(f);
+	ret = do_vector(f, mode, v, &f->pos);
+	unlock_position(f, locked);
+	return ret;
+}
+
+/* readv, writev, preadv and pwritev. */
+static long vector_io(int fd, u32 mode, const struct iovec *user, u64 nr, const s64 *offset)
+{
+	struct fd_ref ref;
+	struct vector v;
+	long ret;
+
+	if (offset && *offset < 0)
+		return -EINVAL;
+	ref = fd_borrow(fd);
 	if (!ref.file)
 		return -EBADF;
-	ret = vector_get(&v, user, nr);
-	if (ret) {
-		fd_release(ref);
-		return ret;
+	ret = offset ? check_place(ref.file, mode) : ref.file->mode & mode ? 0 : -EBADF;
+	if (!ret)
+		ret = vector_get(&v, user, nr);
+	if (!ret) {
+		ret = file_vector(ref.file, mode, &v, offset);
+		vector_put(&v);
 	}
-	if (use_offset) {
-		ret = check_offset(ref.file, offset) ?: io(ref.file, &v, &pos);
-	} else {
-		locked = lock_position(ref.file);
-		ret = io(ref.file, &v, &ref.file->pos);
-		unlock_position(ref.file, locked);
-	}
-	vector_put(&v);
 	fd_release(ref);
 	return ret;
 }
 
 SYSCALL3(readv, int, fd, const struct iovec *, iov, u64, nr)
 {
-	return vector_io(fd, iov, nr, 0, false, read_vector);
+	return vector_io(fd, FILE_READ, iov, nr, NULL);
 }
 
 SYSCALL3(writev, int, fd, const struct iovec *, iov, u64, nr)
 {
-	return vector_io(fd, iov, nr, 0, false, write_vector);
+	return vector_io(fd, FILE_WRITE, iov, nr, NULL);
 }
 
 SYSCALL4(preadv, int, fd, const struct iovec *, iov, u64, nr, s64, offset)
 {
-	return vector_io(fd, iov, nr, offset, true, read_vector);
+	return vector_io(fd, FILE_READ, iov, nr, &offset);
 }
 
 SYSCALL4(pwritev, int, fd, const struct iovec *, iov, u64, nr, s64, offset)
 {
-	return vector_io(fd, iov, nr, offset, true, write_vector);
+	return vector_io(fd, FILE_WRITE, iov, nr, &offset);
 }
 
 /*
@@ -373,7 +408,9 @@ SYSCALL4(fadvise64, int, fd, s64, offset, s64, len, int, advice)
 
 	(void)offset;
 	if (ref.file)
-		ret = len < 0 || advice < 0 || advice > 5 ? -EINVAL : check_offset(ref.file, 0);
+		ret = S_ISFIFO(ref.file->inode->mode)	    ? -ESPIPE
+		      : len < 0 || advice < 0 || advice > 5 ? -EINVAL
+							    : 0;
 	fd_release(ref);
 	return ret;
 }

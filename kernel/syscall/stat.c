@@ -153,6 +153,7 @@ struct statx {
 };
 STATIC_ASSERT(sizeof(struct statx) == 256, "struct statx is 256 bytes");
 #define STATX_BASIC_STATS 0x7ffu
+#define STATX_RESERVED	  BIT(31)
 
 static struct statx_timestamp statx_time(u64 ns)
 {
@@ -186,7 +187,9 @@ static long fill_statx(struct inode *i, void *user)
 
 SYSCALL5(statx, int, dirfd, const char *, path, u32, flags, u32, mask, struct statx *, st)
 {
-	(void)mask; /* all there is is always given */
+	/* All there is is always given. */
+	if (mask & STATX_RESERVED || (flags & AT_STATX_SYNC_TYPE) == AT_STATX_SYNC_TYPE)
+		return -EINVAL;
 	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_EMPTY_PATH | AT_STATX_SYNC_TYPE))
 		return -EINVAL;
 	return with_either(dirfd, path, flags, fill_statx, st);
@@ -420,10 +423,14 @@ SYSCALL4(utimensat, int, dirfd, const char *, path, const struct timespec *, tim
 {
 	struct timespec ts[2] = { { 0, UTIME_NOW }, { 0, UTIME_NOW } };
 
-	if (flags & ~(AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH))
-		return -EINVAL;
 	if (times && arch_copy_from_user(ts, times, sizeof(ts)))
 		return -EFAULT;
+	if (ts[0].nsec == UTIME_OMIT && ts[1].nsec == UTIME_OMIT)
+		return 0; /* whatever the file is */
+	if (!path && dirfd == AT_FDCWD)
+		return -EFAULT;
+	if (flags & ~(path ? AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH : 0))
+		return -EINVAL;
 	return path ? with_either(dirfd, path, flags | FOR_CHANGE, set_times, ts)
 		    : with_ref(fd_borrow(dirfd), FOR_CHANGE, set_times, ts);
 }

@@ -112,6 +112,9 @@ static void size_pipe(void *pipe)
 	EXPECT(geteuid() || !setuid(1000));
 	EXPECT(fcntl(fd, F_SETPIPE_SZ, 1 << 20) == 1 << 20);
 	EXPECT_ERROR(EPERM, fcntl(fd, F_SETPIPE_SZ, (1 << 20) + 1));
+	EXPECT_ERROR(EPERM, fcntl(fd, F_SETPIPE_SZ, 1ul << 31));
+	EXPECT_ERROR(EINVAL, fcntl(fd, F_SETPIPE_SZ, (1ul << 31) + 1));
+	EXPECT_ERROR(EINVAL, fcntl(fd, F_SETPIPE_SZ, -1l));
 	EXPECT(fcntl(fd, F_SETPIPE_SZ, 4097) == 8192 && fcntl(fd, F_SETPIPE_SZ, 1) == 4096);
 }
 

@@ -134,6 +134,25 @@ static void times_before_1970(void)
 	EXPECT(st.st_atim.tv_sec > INT32_MAX && st.st_mtim.tv_sec <= INT32_MIN);
 }
 
+/* A call looks at its other arguments before the name. */
+static void arguments_come_first(void)
+{
+	const struct timespec omit[2] = { { 5, UTIME_OMIT }, { 0, UTIME_OMIT } };
+	const struct timespec odd[2] = { { 0, UTIME_OMIT }, { 0, 2000000000 } };
+	char stx[256];
+
+	EXPECT_ERROR(EINVAL, syscall(SYS_statx, AT_FDCWD, "none", 0x6000, 0, stx));
+	EXPECT_ERROR(EINVAL, syscall(SYS_statx, AT_FDCWD, "none", 0, 1u << 31, stx));
+	EXPECT(!syscall(SYS_statx, AT_FDCWD, ".", 0x2000, 0x7fffffff, stx));
+	EXPECT(!syscall(SYS_statx, AT_FDCWD, ".", 0x4000, 0, stx));
+	EXPECT(!utimensat(AT_FDCWD, "none", omit, 0) && !utimensat(99, "none", omit, 0x10000));
+	EXPECT(!utimensat(99, (char *)1, omit, 0));
+	EXPECT_ERROR(ENOENT, utimensat(AT_FDCWD, "none", odd, 0));
+	EXPECT_ERROR(EINVAL, utimensat(AT_FDCWD, ".", odd, 0));
+	EXPECT_ERROR(EFAULT, syscall(SYS_utimensat, AT_FDCWD, NULL, NULL, 0));
+	EXPECT_ERROR(EINVAL, syscall(SYS_utimensat, 0, NULL, NULL, AT_SYMLINK_NOFOLLOW));
+}
+
 /* An open() that finds no free descriptor has neither made a file nor emptied one. */
 static void no_descriptor_no_file(void)
 {
@@ -320,6 +339,7 @@ static void many_descriptors(void)
 }
 
 const struct check edge_tests[] = {
+	{ "arguments-come-first", arguments_come_first },
 	{ "positions-that-are-none", positions_that_are_none },
 	{ "directories-note-changes", directories_note_changes },
 	{ "set-id-outlives-no-write", set_id_outlives_no_write },

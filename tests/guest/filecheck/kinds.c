@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
@@ -95,7 +96,78 @@ static void paths_have_names(void)
 	EXPECT(!close(fd) && !close(copy));
 }
 
+/* --- the last position -------------------------------------------------------------------- */
+
+/* No byte has a position of 2^63 - 1 or more, and reads that would touch it say so. */
+static void last_position(void)
+{
+	const off_t last = INT64_MAX;
+	int fd = open("f", O_CREAT | O_RDWR, 0644), in = open("f", O_RDONLY), p[2];
+	char text[4] = { 0 };
+	struct iovec iov = { text, sizeof(text) };
+
+	EXPECT(fd >= 0 && in >= 0 && !pipe(p));
+	EXPECT_ERROR(EINVAL, pread(fd, text, 1, last));
+	EXPECT_ERROR(EINVAL, pread(fd, text, 4, last - 3));
+	EXPECT(pread(fd, text, 4, last - 4) == 0 && pread(fd, text, 0, last) == 0);
+	EXPECT_ERROR(EINVAL, pwrite(fd, text, 1, last));
+	EXPECT_ERROR(EFBIG, pwrite(fd, text, 4, last - 4));
+	EXPECT_ERROR(EBADF, pwrite(in, text, 1, last));
+	EXPECT_ERROR(EINVAL, preadv(fd, &iov, 1, last));
+	EXPECT(preadv(fd, &iov, 0, last) == 0 && preadv(fd, &iov, 1, last - 4) == 0);
+	EXPECT_ERROR(EINVAL, pwritev(fd, &iov, 1, last));
+	EXPECT_ERROR(ESPIPE, pread(p[0], text, 1, last));
+	if (lseek(fd, last, SEEK_SET) != last)
+		return; /* a file system with a limit of its own */
+	EXPECT_ERROR(EINVAL, read(fd, text, 1));
+	EXPECT_ERROR(EINVAL, write(fd, text, 1));
+	EXPECT_ERROR(EINVAL, readv(fd, &iov, 1));
+	EXPECT(read(fd, text, 0) == 0);
+}
+
+/* The descriptor and the position are looked at before memory. */
+static void errors_in_order(void)
+{
+	const struct iovec *nowhere = (struct iovec *)1;
+	int fd = open("f", O_CREAT | O_RDONLY, 0644), null = open("/dev/null", O_RDWR), p[2];
+	char text[4];
+
+	EXPECT(fd >= 0 && !pipe(p));
+	EXPECT_ERROR(EINVAL, pread(-1, text, 1, -1));
+	EXPECT_ERROR(EINVAL, pread(p[0], text, 1, -1));
+	EXPECT_ERROR(EINVAL, preadv(-1, nowhere, 1, -1));
+	EXPECT_ERROR(ESPIPE, preadv(p[0], nowhere, 1, 0));
+	EXPECT_ERROR(EBADF, readv(p[1], nowhere, 1));
+	EXPECT_ERROR(EBADF, pwritev(fd, nowhere, 1, 0));
+	EXPECT_ERROR(EFAULT, preadv(fd, nowhere, 1, 0));
+	EXPECT(pread(null, text, 4, 0) == 0 && pwrite(null, text, 4, 0) == 4);
+	EXPECT(posix_fadvise(p[0], 0, -1, 0) == ESPIPE);
+	EXPECT(posix_fadvise(epoll_create1(0), 0, 0, 0) == 0);
+}
+
+static int map_error(int fd, size_t length, off_t offset)
+{
+	errno = 0;
+	return mmap(NULL, length, PROT_READ, MAP_SHARED, fd, offset) == MAP_FAILED ? errno : 0;
+}
+
+static void last_page(void)
+{
+	const off_t last = INT64_MAX & ~4095l;
+	int fd = open("f", O_CREAT | O_RDWR, 0644), flags = MAP_PRIVATE | MAP_ANONYMOUS;
+
+	EXPECT(map_error(fd, 4096, last) == EOVERFLOW && map_error(fd, 8192, last) == EOVERFLOW);
+	EXPECT(map_error(fd, 8192, last - 4096) == EOVERFLOW);
+	EXPECT(map_error(fd, 1, -4096) == EOVERFLOW && map_error(fd, 0, last) == EINVAL);
+	EXPECT(map_error(fd, (size_t)-1, last) == ENOMEM);
+	EXPECT(map_error(-1, 4096, last) == EBADF && map_error(-1, 4096, 1) == EINVAL);
+	EXPECT(syscall(SYS_mmap, NULL, 8192, PROT_READ, flags, -1, -4096) > 0);
+}
+
 const struct check kind_tests[] = {
+	{ "last-position", last_position },
+	{ "last-page", last_page },
+	{ "errors-in-order", errors_in_order },
 	{ "paths-have-no-contents", paths_have_no_contents },
 	{ "paths-have-no-state", paths_have_no_state },
 	{ "paths-have-names", paths_have_names },
