@@ -528,7 +528,7 @@ static void switch_image(const struct exec_image *image)
 	p->nr_execs++; /* before anybody can learn of the exec from a closed descriptor */
 	p->exit_signal = SIGCHLD;
 	if (image->secure)
-		p->parent_death_signal = 0;
+		t->parent_death_signal = 0;
 	arch_pt_load(image->mm->pt_root);
 	spin_unlock(&proc_tree_lock);
 	if (old_mm)

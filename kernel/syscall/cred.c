@@ -312,13 +312,12 @@ static long change_ambient(struct cred *c, u64 operation, u64 cap)
 {
 	enum { IS_SET = 1, RAISE, LOWER, CLEAR_ALL };
 
-	if (operation == CLEAR_ALL) {
-		c->ambient = 0;
-		return cap ? -EINVAL : 0;
-	}
-	if (cap >= NR_CAPABILITIES)
+	if (operation == CLEAR_ALL ? cap : cap >= NR_CAPABILITIES)
 		return -EINVAL;
 	switch (operation) {
+	case CLEAR_ALL:
+		c->ambient = 0;
+		return 0;
 	case IS_SET:
 		return !!(c->ambient & CAP_BIT(cap));
 	case RAISE:
@@ -334,7 +333,7 @@ static long change_ambient(struct cred *c, u64 operation, u64 cap)
 	}
 }
 
-long cred_prctl(int option, u64 arg, u64 arg3)
+long cred_prctl(int option, u64 arg, u64 arg3, u64 rest)
 {
 	struct cred *c = &current->cred;
 
@@ -360,14 +359,14 @@ long cred_prctl(int option, u64 arg, u64 arg3)
 	case PR_SET_SECUREBITS: /* user 0 is always special here */
 		return arg ? -EPERM : 0;
 	case PR_SET_NO_NEW_PRIVS:
-		if (arg != 1)
+		if (arg != 1 || arg3 || rest)
 			return -EINVAL;
 		c->no_new_privs = true;
 		return 0;
 	case PR_GET_NO_NEW_PRIVS:
-		return c->no_new_privs;
+		return arg || arg3 || rest ? -EINVAL : c->no_new_privs;
 	case PR_CAP_AMBIENT:
-		return change_ambient(c, arg, arg3);
+		return rest ? -EINVAL : change_ambient(c, arg, arg3);
 	default:
 		return -EINVAL;
 	}

@@ -404,16 +404,15 @@ static long put_int(int *user, int value)
 SYSCALL5(prctl, int, option, u64, arg, u64, arg3, u64, arg4, u64, arg5)
 {
 	struct thread *t = current;
-	(void)arg4, (void)arg5;
 
 	switch (option) {
 	case PR_SET_PDEATHSIG:
 		if (arg > NSIG)
 			return -EINVAL;
-		t->proc->parent_death_signal = (int)arg;
+		WRITE_ONCE(t->parent_death_signal, (int)arg);
 		return 0;
 	case PR_GET_PDEATHSIG:
-		return put_int((int *)arg, t->proc->parent_death_signal);
+		return put_int((int *)arg, t->parent_death_signal);
 	case PR_GET_DUMPABLE:
 		return !t->mm->secret;
 	case PR_SET_DUMPABLE:
@@ -436,7 +435,7 @@ SYSCALL5(prctl, int, option, u64, arg, u64, arg3, u64, arg4, u64, arg5)
 	case PR_GET_TIMERSLACK:
 		return (long)min(t->timer_slack_ns, (u64)INT64_MAX);
 	default:
-		return cred_prctl(option, arg, arg3);
+		return cred_prctl(option, arg, arg3, arg4 | arg5);
 	}
 }
 

@@ -63,8 +63,11 @@ int begin_mask(const sigset_t *user, size_t size, sigset_t *old);
  * the old one returns after its handler.
  */
 long end_mask(long ret, sigset_t old);
-/* The options of prctl(2) about credentials; -EINVAL for any other. */
-long cred_prctl(int option, u64 arg, u64 arg3);
+/*
+ * The options of prctl(2) about credentials; -EINVAL for any other. @rest: the arguments that none
+ * of them has.
+ */
+long cred_prctl(int option, u64 arg, u64 arg3, u64 rest);
 
 #define SYSCALL(nr, name) long sys_##name(const u64 *a);
 #include "kernel/syscall/syscall.def"

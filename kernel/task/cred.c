@@ -91,12 +91,14 @@ bool cred_may_look(const struct thread *target)
 	       !(READ_ONCE(other->permitted) & ~own->effective) && !cred_is_secret(target->proc);
 }
 
-/* Memory may hold secrets of the old identity, and the new one has other friends. */
+/* Memory may hold secrets of the old identity, and the new one has other friends and fates. */
 void cred_ids_changed(const struct ids *old, const struct ids *now)
 {
 	debug_assert(current->mm);
-	if (old->effective != now->effective || old->fs != now->fs)
-		WRITE_ONCE(current->mm->secret, true);
+	if (old->effective == now->effective && old->fs == now->fs)
+		return;
+	WRITE_ONCE(current->mm->secret, true);
+	WRITE_ONCE(current->parent_death_signal, 0);
 }
 
 /* Capabilities that come when the user for file access becomes 0, and go when it is 0 no more. */

@@ -158,6 +158,20 @@ static struct proc *find_reaper(const struct proc *p)
 	return reaper == &kernel_proc ? init_proc : reaper;
 }
 
+/* The parent of @p ends: each thread of @p may have chosen a signal for that. */
+static void tell_of_death(struct proc *p)
+{
+	struct thread *t;
+
+	assert_held(&proc_tree_lock);
+	list_for_each(t, &p->threads, proc_link) {
+		int sig = READ_ONCE(t->parent_death_signal);
+
+		if (sig)
+			signal_send_proc(p, sig, NULL);
+	}
+}
+
 /* The child @child of @p becomes @reaper's. Returns whether its group is marked for it. */
 static bool give_away(struct proc *child, struct proc *p, struct proc *reaper, struct list *graves)
 {
@@ -168,8 +182,7 @@ static bool give_away(struct proc *child, struct proc *p, struct proc *reaper, s
 	child->parent = reaper;
 	child->ppid = reaper->pid;
 	list_add_tail(&reaper->children, &child->sibling);
-	if (child->parent_death_signal)
-		signal_send_proc(child, child->parent_death_signal, NULL);
+	tell_of_death(child);
 	child->exit_signal = SIGCHLD;
 	if (child->zombie && !notify_end(child)) {
 		bury(child, graves);

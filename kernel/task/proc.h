@@ -102,7 +102,6 @@ struct proc {
 	GUARDED(proc_tree_lock, "the process itself; /proc/PID/stat: one word");
 	int exit_signal; /* to the parent: SIGCHLD, or what clone asked for */
 	GUARDED(self, proc_tree_lock);
-	int parent_death_signal; /* prctl(PR_SET_PDEATHSIG) */
 	bool is_subreaper;	 /* prctl(PR_SET_CHILD_SUBREAPER): gets its descendants' orphans */
 	GUARDED(sig_lock, "one word");
 	unsigned nr_alive; /* threads that have not begun to end */

@@ -106,6 +106,8 @@ struct thread {
 	u16 io_priority;	     /* ioprio_set(2): only kept */
 	u16 mempolicy;		     /* set_mempolicy(2): the mode, with its flags */
 	u64 timer_slack_ns, default_timer_slack_ns;
+	GUARDED(self, "whoever ends as the parent: one word");
+	int parent_death_signal; /* to the process: prctl(PR_SET_PDEATHSIG) */
 	GUARDED(proc->sig_lock, "the child, for NULL");
 	struct waitq *vfork_done; /* where the parent of a vfork waits */
 

@@ -264,7 +264,34 @@ static void capabilities_follow_the_user(void)
 	EXPECT(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1);
 }
 
+/* Arguments that an option has not are 0; where Linux never looked at them they may be anything. */
+static void spare_arguments(void)
+{
+	static const struct {
+		long option, a, b, c, d;
+	} refused[] = {
+		{ PR_SET_NO_NEW_PRIVS, 0, 0, 0, 0 },
+		{ PR_SET_NO_NEW_PRIVS, 1, 1, 0, 0 },
+		{ PR_SET_NO_NEW_PRIVS, 1, 0, 1, 0 },
+		{ PR_SET_NO_NEW_PRIVS, 1, 0, 0, 1 },
+		{ PR_GET_NO_NEW_PRIVS, 1, 0, 0, 0 },
+		{ PR_GET_NO_NEW_PRIVS, 0, 1, 0, 0 },
+		{ PR_GET_NO_NEW_PRIVS, 0, 0, 0, 1 },
+		{ PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 1, 0, 0 },
+		{ PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 1, 0 },
+		{ PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, 0, 0, 1 },
+		{ PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, 99, 0, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++)
+		EXPECT_ERROR(EINVAL, prctl((int)refused[i].option, refused[i].a, refused[i].b,
+					   refused[i].c, refused[i].d));
+	EXPECT(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 0);
+	EXPECT(!prctl(PR_SET_KEEPCAPS, 0, 1, 1, 1) && !prctl(PR_SET_PDEATHSIG, 0, 1, 1, 1));
+}
+
 const struct check credential_tests[] = {
+	{ "spare-arguments", spare_arguments },
 	{ "ids-are-kept", ids_are_kept },
 	{ "effective-user-comes-back", effective_user_comes_back },
 	{ "children-inherit-ids", children_inherit },

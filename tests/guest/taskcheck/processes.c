@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -302,6 +303,80 @@ static void death_of_the_parent(void)
 	EXPECT(read(p[0], &c, 1) == 0); /* the grandchild is dead, too */
 }
 
+static int death_signal(void)
+{
+	int sig = -1;
+
+	EXPECT(!prctl(PR_GET_PDEATHSIG, &sig));
+	return sig;
+}
+
+struct choice {
+	int told[2]; /* a pipe */
+	int stays, tid;
+};
+
+static void *choose_death(void *choice)
+{
+	struct choice *c = choice;
+
+	c->tid = gettid();
+	EXPECT(!prctl(PR_SET_PDEATHSIG, SIGKILL) && death_signal() == SIGKILL);
+	EXPECT(write(c->told[1], "x", 1) == 1);
+	while (c->stays)
+		pause();
+	return NULL;
+}
+
+static void lose_parent(struct choice *choice, int tell)
+{
+	pid_t parent = getppid();
+	pthread_t t;
+	char c;
+
+	EXPECT(!pipe(choice->told) && !pthread_create(&t, NULL, choose_death, choice));
+	EXPECT(read(choice->told[0], &c, 1) == 1 && death_signal() == 0);
+	EXPECT(choice->stays || !pthread_join(t, NULL));
+	/* A thread that has been joined may still be about to end. */
+	while (!choice->stays && !syscall(SYS_tgkill, getpid(), choice->tid, 0))
+		usleep(1000);
+	EXPECT(write(tell, "x", 1) == 1);
+	while (getppid() == parent)
+		usleep(1000);
+	EXPECT(!setpgid(0, 0)); /* by the lock under which the signal is sent */
+	EXPECT(write(tell, "y", 1) == 1);
+	_exit(0);
+}
+
+/* Does a process outlive its parent if a thread chose death, which stays or not? */
+static int outlives(int stays)
+{
+	struct choice choice = { .stays = stays };
+	int p[2];
+	char c;
+
+	EXPECT(!pipe(p));
+	pid_t pid = fork();
+	if (!pid) {
+		if (!fork())
+			lose_parent(&choice, p[1]);
+		_exit(read(p[0], &c, 1) != 1);
+	}
+	await_child(pid);
+	EXPECT(!close(p[1]));
+	return read(p[0], &c, 1) == 1;
+}
+
+/* The signal is the choice of a thread: it goes with the thread, or with its identity. */
+static void deaths_that_threads_chose(void)
+{
+	EXPECT(outlives(0) && !outlives(1));
+	if (geteuid())
+		return;
+	EXPECT(!prctl(PR_SET_PDEATHSIG, SIGKILL) && !setresuid(1000, 1000, 1000));
+	EXPECT(death_signal() == 0);
+}
+
 static void limits(void)
 {
 	struct rlimit r;
@@ -422,6 +497,7 @@ const struct check process_tests[] = {
 	{ "usage", usage_of_children },
 	{ "names", names },
 	{ "pdeathsig", death_of_the_parent },
+	{ "deaths-that-threads-chose", deaths_that_threads_chose },
 	{ "limits", limits },
 	{ "siblings", siblings },
 	{ "generations", many_generations },
