@@ -32,13 +32,6 @@ static long read_zeros(struct file *f, void *user_buf, size_t n, u64 *pos)
 	return left && left == n ? -EFAULT : (long)(n - left);
 }
 
-/* Positions mean nothing here, but seeking succeeds. */
-static long seek_nowhere(struct file *f, s64 offset, int whence)
-{
-	(void)f, (void)offset, (void)whence;
-	return 0;
-}
-
 static long write_full(struct file *f, const void *user_buf, size_t n, u64 *pos)
 {
 	(void)f, (void)user_buf, (void)n, (void)pos;

@@ -28,7 +28,10 @@
 #include "kernel/time/time.h"
 
 #define ALWAYS_REPORTED (POLLERR | POLLHUP)
-#define SETTINGS	(EPOLLEXCLUSIVE | EPOLLWAKEUP | EPOLLONESHOT | EPOLLET)
+/* All that may be asked for with EPOLLEXCLUSIVE. */
+#define EXCLUSIVE_EVENTS                                                                           \
+	(POLLIN | POLLOUT | ALWAYS_REPORTED | EPOLLEXCLUSIVE | EPOLLWAKEUP | EPOLLET)
+#define SETTINGS (EPOLLEXCLUSIVE | EPOLLWAKEUP | EPOLLONESHOT | EPOLLET)
 
 struct epoll_set {
 	struct mutex lock;
@@ -276,7 +279,11 @@ static unsigned epoll_poll(struct file *f, struct poll_table *pt)
 	return ready ? POLLIN | POLLRDNORM : 0;
 }
 
-static const struct file_ops epoll_ops = { .poll = epoll_poll, .release = epoll_release };
+static const struct file_ops epoll_ops = {
+	.poll = epoll_poll,
+	.llseek = seek_nowhere,
+	.release = epoll_release,
+};
 
 struct file *epoll_open(void)
 {
@@ -316,7 +323,7 @@ static long control_locked(struct epoll_set *set, int op, struct file *f, int fd
 			remove_item(item);
 		return item ? 0 : -ENOENT;
 	case EPOLL_CTL_MOD:
-		if (item && ((item->event.events | event->events) & EPOLLEXCLUSIVE))
+		if (item && item->event.events & EPOLLEXCLUSIVE)
 			return -EINVAL;
 		if (item)
 			modify_item(item, event);
@@ -324,6 +331,14 @@ static long control_locked(struct epoll_set *set, int op, struct file *f, int fd
 	default:
 		return -EINVAL;
 	}
+}
+
+/* May @op have @events for @f? EPOLLEXCLUSIVE excludes some, and cannot be modified. */
+static bool events_fit(int op, struct file *f, u32 events)
+{
+	if (op == EPOLL_CTL_DEL || !(events & EPOLLEXCLUSIVE))
+		return true;
+	return op == EPOLL_CTL_ADD && !set_of(f) && !(events & ~EXCLUSIVE_EVENTS);
 }
 
 long epoll_control(struct file *f_set, int op, struct file *f, int fd,
@@ -334,7 +349,7 @@ long epoll_control(struct file *f_set, int op, struct file *f, int fd,
 
 	if (!f->ops->poll)
 		return -EPERM;
-	if (!set || f == f_set)
+	if (!set || f == f_set || !events_fit(op, f, event->events))
 		return -EINVAL;
 	if (set_of(f))
 		return -ELOOP;

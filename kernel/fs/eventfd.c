@@ -30,13 +30,12 @@ static u64 take(struct eventfd *e)
 	return n;
 }
 
-static long eventfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+static long eventfd_readv(struct file *f, const struct iovec *iov, unsigned nr, size_t n)
 {
 	struct eventfd *e = f->private;
 	u64 taken;
 	long err;
 
-	(void)pos;
 	if (n < sizeof(taken))
 		return -EINVAL;
 	while (!(taken = take(e))) {
@@ -47,7 +46,7 @@ static long eventfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 			return err;
 	}
 	waitq_wake(&e->writable, 0);
-	return arch_copy_to_user(user_buf, &taken, sizeof(taken)) ? -EFAULT : (long)sizeof(taken);
+	return iovec_put(iov, nr, 0, &taken, sizeof(taken)) ?: (long)sizeof(taken);
 }
 
 static bool add(struct eventfd *e, u64 n)
@@ -108,9 +107,11 @@ static void eventfd_release(struct file *f)
 }
 
 static const struct file_ops eventfd_ops = {
-	.read = eventfd_read,
+	.read = read_in_one,
+	.readv = eventfd_readv,
 	.write = eventfd_write,
 	.poll = eventfd_poll,
+	.llseek = seek_nowhere,
 	.release = eventfd_release,
 };
 

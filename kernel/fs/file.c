@@ -197,3 +197,34 @@ long generic_llseek(struct file *f, s64 offset, int whence)
 	f->pos = (u64)pos;
 	return pos;
 }
+
+long seek_nowhere(struct file *f, s64 offset, int whence)
+{
+	(void)f, (void)offset, (void)whence;
+	return 0;
+}
+
+long read_in_one(struct file *f, void *user_buf, size_t n, u64 *pos)
+{
+	const struct iovec iov = { user_buf, n };
+
+	(void)pos;
+	return f->ops->readv(f, &iov, 1, n);
+}
+
+int iovec_put(const struct iovec *iov, unsigned nr, size_t at, const void *data, size_t n)
+{
+	const char *from = data;
+
+	for (unsigned i = 0; n; i++) {
+		size_t skip = min(at, iov[i].len), part = min(n, iov[i].len - skip);
+
+		debug_assert(i < nr);
+		if (part && arch_copy_to_user((char *)iov[i].base + skip, from, part))
+			return -EFAULT;
+		at -= skip;
+		from += part;
+		n -= part;
+	}
+	return 0;
+}

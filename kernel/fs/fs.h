@@ -34,6 +34,8 @@ struct file_ops { /* every pointer may be NULL; the default is in the comment */
 	 * for each segment.
 	 */
 	long (*writev)(struct file *f, const struct iovec *iov, unsigned nr, size_t total);
+	/* Likewise, for files that give one event at a time. Default: a read for each segment. */
+	long (*readv)(struct file *f, const struct iovec *iov, unsigned nr, size_t total);
 	long (*ioctl)(struct file *f, unsigned cmd, u64 arg); /* -ENOTTY */
 	/* POLL* events ready now; registers with @pt (may be NULL) for a wakeup. */
 	unsigned (*poll)(struct file *f, struct poll_table *pt); /* always readable and writable */

@@ -69,7 +69,7 @@ static long wait_for(struct file *f, const struct signalfd *s, struct siginfo *i
 	return 0;
 }
 
-static long signalfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+static long signalfd_readv(struct file *f, const struct iovec *iov, unsigned nr, size_t n)
 {
 	struct signalfd *s = f->private;
 	struct signalfd_info out;
@@ -77,7 +77,6 @@ static long signalfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 	size_t done = 0;
 	long err;
 
-	(void)pos;
 	if (n < sizeof(out))
 		return -EINVAL;
 	err = wait_for(f, s, &info);
@@ -85,7 +84,7 @@ static long signalfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 		return err;
 	do {
 		out = info_of(&info);
-		if (arch_copy_to_user((char *)user_buf + done, &out, sizeof(out)))
+		if (iovec_put(iov, nr, done, &out, sizeof(out)))
 			return done ? (long)done : -EFAULT;
 		done += sizeof(out);
 	} while (done + sizeof(out) <= n && signal_wait(READ_ONCE(s->set), &info, 0) > 0);
@@ -106,8 +105,10 @@ static void signalfd_release(struct file *f)
 }
 
 static const struct file_ops signalfd_ops = {
-	.read = signalfd_read,
+	.read = read_in_one,
+	.readv = signalfd_readv,
 	.poll = signalfd_poll,
+	.llseek = seek_nowhere,
 	.release = signalfd_release,
 };
 

@@ -57,13 +57,12 @@ static u64 read_ticks(struct timerfd *t)
 	return n;
 }
 
-static long timerfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
+static long timerfd_readv(struct file *f, const struct iovec *iov, unsigned nr, size_t n)
 {
 	struct timerfd *t = f->private;
 	u64 ticks;
 	long err;
 
-	(void)pos;
 	if (n < sizeof(ticks))
 		return -EINVAL;
 	while (!(ticks = read_ticks(t))) {
@@ -73,7 +72,7 @@ static long timerfd_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 		if (err)
 			return err;
 	}
-	return arch_copy_to_user(user_buf, &ticks, sizeof(ticks)) ? -EFAULT : (long)sizeof(ticks);
+	return iovec_put(iov, nr, 0, &ticks, sizeof(ticks)) ?: (long)sizeof(ticks);
 }
 
 static unsigned timerfd_poll(struct file *f, struct poll_table *pt)
@@ -94,8 +93,10 @@ static void timerfd_release(struct file *f)
 }
 
 static const struct file_ops timerfd_ops = {
-	.read = timerfd_read,
+	.read = read_in_one,
+	.readv = timerfd_readv,
 	.poll = timerfd_poll,
+	.llseek = seek_nowhere,
 	.release = timerfd_release,
 };
 
@@ -126,6 +127,7 @@ long timerfd_set(struct file *f, const struct itimer_setting *new, bool absolute
 		return -EINVAL;
 	mutex_lock(&t->setting);
 	*old = new ? interval_timer_stop(&t->it) : interval_timer_get(&t->it);
+	old->interval_ns = t->it.interval_ns; /* also of one that does not run */
 	if (new) {
 		expires = !new->value_ns ? 0
 			  : !absolute	 ? now + new->value_ns

@@ -343,6 +343,12 @@ void fd_close_range(unsigned first, unsigned last, bool cloexec);
 /* Install at exactly @fd, closing what is there. */
 int fd_replace(struct file *f, int fd, bool cloexec);
 long generic_llseek(struct file *f, s64 offset, int whence);
+/* Positions mean nothing there, but seeking succeeds: 0. */
+long seek_nowhere(struct file *f, s64 offset, int whence);
+/* The read of files that have a readv. */
+long read_in_one(struct file *f, void *user_buf, size_t n, u64 *pos);
+/* Copy @n bytes to the user's segments from byte @at on. They have room. 0 or -EFAULT. */
+int iovec_put(const struct iovec *iov, unsigned nr, size_t at, const void *data, size_t n);
 
 /* --- permission.c: for the running thread. 0, -EACCES, -EPERM or -EROFS. -------------- */
 enum permission { MAY_EXEC = 1, MAY_WRITE = 2, MAY_READ = 4 };

@@ -185,6 +185,8 @@ static long read_vector(struct file *f, const struct vector *v, u64 *pos)
 {
 	size_t done = 0;
 
+	if (f->ops->readv && v->total)
+		return f->ops->readv(f, v->iov, v->nr, v->total);
 	for (unsigned i = 0; i < v->nr; i++) {
 		long ret;
 
@@ -304,9 +306,12 @@ SYSCALL0(copy_file_range)
 
 static long file_seek(struct file *f, s64 offset, int whence)
 {
+	enum { SEEK_LAST = 4 }; /* SEEK_HOLE */
 	bool locked;
 	long ret;
 
+	if (whence < 0 || whence > SEEK_LAST)
+		return -EINVAL;
 	if (f->ops->llseek)
 		return f->ops->llseek(f, offset, whence);
 	if (!(f->mode & FILE_SEEK))

@@ -317,10 +317,13 @@ static long decode_event(const struct user_sigevent *se, struct timer_event *eve
 
 SYSCALL3(timer_create, int, clock, const struct user_sigevent *, user_event, int *, user_id)
 {
+	bool is_wall = clock == CLOCK_REALTIME || clock == CLOCK_TAI;
 	struct user_sigevent se = { .signo = SIGALRM };
 	struct timer_event event;
 
-	if (clock != CLOCK_REALTIME && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
+	if (clock >= CLOCK_MONOTONIC_RAW && clock <= CLOCK_MONOTONIC_COARSE)
+		return -EOPNOTSUPP;
+	if (!is_wall && clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME)
 		return -EINVAL;
 	if (user_event && arch_copy_from_user(&se, user_event, sizeof(se)))
 		return -EFAULT;
@@ -328,7 +331,7 @@ SYSCALL3(timer_create, int, clock, const struct user_sigevent *, user_event, int
 	if (err)
 		return err;
 	event.value_is_id = !user_event;
-	long id = posix_timer_create(&event, clock == CLOCK_REALTIME);
+	long id = posix_timer_create(&event, is_wall);
 	if (id < 0 && event.thread)
 		thread_put(event.thread);
 	if (id < 0)

@@ -225,11 +225,13 @@ static enum model_says model_wait(struct model *m, const struct call *call, stru
 
 static long model_control(struct counter *c, const struct call *call)
 {
+	if (call->op == OP_MODIFY && mode_of(call) == EXCLUSIVE)
+		return -EINVAL;
 	if (call->op == OP_ADD && c->watched)
 		return -EEXIST;
 	if (call->op != OP_ADD && !c->watched)
 		return -ENOENT;
-	if (call->op == OP_MODIFY && (c->mode == EXCLUSIVE || mode_of(call) == EXCLUSIVE))
+	if (call->op == OP_MODIFY && c->mode == EXCLUSIVE)
 		return -EINVAL;
 	c->watched = c->armed = call->op != OP_DELETE;
 	c->mode = mode_of(call);

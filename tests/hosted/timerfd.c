@@ -149,7 +149,7 @@ static void model_set(struct model *m, const struct call *call, struct answer *a
 
 	a->value = 0;
 	if (alone || !any)
-		a->digest = m->expires ? pack(m->expires - m->now, m->interval) : 0;
+		a->digest = pack(m->expires ? m->expires - m->now : 0, m->interval);
 	if (call->op == OP_GET)
 		return;
 	m->ticks = 0;

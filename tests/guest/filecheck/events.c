@@ -191,6 +191,7 @@ static void alarms(void)
 	struct itimerspec t = { .it_value.tv_nsec = 5000000 }, left;
 	struct epoll_event e;
 	uint64_t n;
+	const struct itimerspec idle = { .it_interval = { 5, 0 } };
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), set = epoll_create1(0);
 
 	EXPECT(fd >= 0 && !watch(set, EPOLL_CTL_ADD, fd, EPOLLIN));
@@ -208,6 +209,9 @@ static void alarms(void)
 	EXPECT(epoll_wait(set, &e, 1, -1) == 1);
 	memset(&t, 0, sizeof(t));
 	EXPECT(!timerfd_settime(fd, 0, &t, &left) && left.it_interval.tv_nsec == 2000000);
+	/* A timer that does not run has an interval all the same. */
+	EXPECT(!timerfd_settime(fd, 0, &idle, NULL) && !timerfd_gettime(fd, &left));
+	EXPECT(!left.it_value.tv_sec && !left.it_value.tv_nsec && left.it_interval.tv_sec == 5);
 	EXPECT_ERROR(EAGAIN, read(fd, &n, 8));
 	t.it_value.tv_nsec = 1000000000;
 	EXPECT_ERROR(EINVAL, timerfd_settime(fd, 0, &t, NULL));

@@ -4,14 +4,18 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -164,7 +168,99 @@ static void last_page(void)
 	EXPECT(syscall(SYS_mmap, NULL, 8192, PROT_READ, flags, -1, -4096) > 0);
 }
 
+/* --- events ------------------------------------------------------------------------------- */
+
+/* Before 6.10, Linux reads timers and signals into one segment only. */
+static int reads_parts(ssize_t got)
+{
+	return got > 0 || (errno == EINVAL && access("/proc/fairground", F_OK));
+}
+
+/* An event may be read in parts, but not a part of an event. */
+static void events_in_parts(void)
+{
+	const struct itimerspec soon = { .it_value = { 0, 1 } };
+	unsigned char text[256] = { 0 };
+	struct iovec halves[2] = { { text, 4 }, { text + 4, 4 } };
+	struct iovec signals[2] = { { text, 100 }, { text + 128, 156 } };
+	int event = eventfd(5, EFD_NONBLOCK), timer = timerfd_create(CLOCK_MONOTONIC, 0);
+	uint64_t one = 1;
+	sigset_t set;
+
+	EXPECT_ERROR(EINVAL, readv(event, halves, 1));
+	EXPECT(readv(event, halves, 0) == 0 && readv(event, halves, 2) == 8 && text[0] == 5);
+	EXPECT(write(event, &one, 8) == 8);
+	halves[1].iov_base = NULL;
+	EXPECT_ERROR(EFAULT, readv(event, halves, 2));
+	EXPECT_ERROR(EAGAIN, read(event, text, 8)); /* it is gone */
+	halves[1].iov_base = text + 12;
+	EXPECT(!timerfd_settime(timer, 0, &soon, NULL));
+	EXPECT(reads_parts(readv(timer, halves, 2)));
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	text[0] = text[128] = 0xff;
+	raise(SIGUSR1);
+	EXPECT(reads_parts(readv(signalfd(-1, &set, SFD_NONBLOCK), signals, 2)));
+	EXPECT(text[0] != SIGUSR1 || text[128] != 0xff);
+}
+
+static int open_nameless(int kind)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	return kind == 0   ? eventfd(0, 0)
+	       : kind == 1 ? timerfd_create(CLOCK_MONOTONIC, 0)
+	       : kind == 2 ? signalfd(-1, &set, 0)
+	       : kind == 3 ? epoll_create1(0)
+			   : open("/dev/null", O_RDWR);
+}
+
+/* Some kinds of files that have no positions let one seek, and stay. */
+static void seeking_nowhere(void)
+{
+	int p[2];
+
+	for (int kind = 0; kind <= 4; kind++) {
+		int fd = open_nameless(kind);
+
+		EXPECT(fd >= 0 && lseek(fd, 5, SEEK_SET) == 0 && lseek(fd, -1, SEEK_END) == 0);
+		EXPECT_ERROR(EINVAL, lseek(fd, 0, 99));
+		if (kind <= 3)
+			EXPECT_ERROR(ESPIPE, pread(fd, &p, 8, 0));
+	}
+	EXPECT(!pipe(p));
+	EXPECT_ERROR(ESPIPE, lseek(p[0], 0, SEEK_CUR));
+	EXPECT_ERROR(EINVAL, lseek(p[0], 0, 99));
+}
+
+/* A watch of its own takes few settings, and keeps them. */
+static void exclusive_watches(void)
+{
+	static const uint32_t refused[] = { EPOLLONESHOT, EPOLLPRI, EPOLLRDHUP, EPOLLRDNORM };
+	struct epoll_event e = { .events = EPOLLIN };
+	int set = epoll_create1(0), event = eventfd(0, 0), other = eventfd(0, 0);
+
+	for (int i = 0; i < 4; i++) {
+		e.events = EPOLLEXCLUSIVE | EPOLLIN | refused[i];
+		EXPECT_ERROR(EINVAL, epoll_ctl(set, EPOLL_CTL_ADD, event, &e));
+	}
+	e.events = EPOLLEXCLUSIVE | EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLET;
+	EXPECT_ERROR(EINVAL, epoll_ctl(set, EPOLL_CTL_ADD, epoll_create1(0), &e));
+	EXPECT_ERROR(EINVAL, epoll_ctl(set, EPOLL_CTL_MOD, other, &e));
+	EXPECT(!epoll_ctl(set, EPOLL_CTL_ADD, event, &e));
+	e.events = EPOLLIN;
+	EXPECT_ERROR(EINVAL, epoll_ctl(set, EPOLL_CTL_MOD, event, &e));
+	EXPECT_ERROR(ENOENT, epoll_ctl(set, EPOLL_CTL_MOD, other, &e));
+	e.events = EPOLLEXCLUSIVE | EPOLLONESHOT;
+	EXPECT(!epoll_ctl(set, EPOLL_CTL_DEL, event, &e));
+}
+
 const struct check kind_tests[] = {
+	{ "events-in-parts", events_in_parts },
+	{ "seeking-nowhere", seeking_nowhere },
+	{ "exclusive-watches", exclusive_watches },
 	{ "last-position", last_position },
 	{ "last-page", last_page },
 	{ "errors-in-order", errors_in_order },

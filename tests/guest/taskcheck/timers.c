@@ -320,6 +320,9 @@ static void posix_timers(void)
 	se.sigev_signo = 99;
 	EXPECT_ERROR(EINVAL, timer_create(CLOCK_MONOTONIC, &se, &t));
 	EXPECT_ERROR(EINVAL, timer_create(77, NULL, &t));
+	EXPECT_ERROR(EOPNOTSUPP, timer_create(CLOCK_MONOTONIC_RAW, NULL, &t));
+	EXPECT_ERROR(EOPNOTSUPP, timer_create(CLOCK_MONOTONIC_COARSE, NULL, &t));
+	EXPECT(!timer_create(CLOCK_TAI, NULL, &t) && !timer_delete(t));
 	EXPECT_ERROR(EINVAL, syscall(SYS_timer_delete, 12345));
 }
 
