@@ -72,13 +72,14 @@
 
 #define MKDEV(major, minor) (((major) << 8) | (minor))
 
-/* Stands for an inode that cannot be made for lack of memory. */
+/* Stand for an inode that cannot be made: no memory, or its directory's process is no more. */
 #define INODE_LACKS ((struct inode *)-1l)
+#define INODE_ENDED ((struct inode *)-2l)
 
 struct inode_ops {
 	/*
 	 * For a dynamic directory: the inode called @name, with a reference, NULL if there is none,
-	 * or INODE_LACKS. No locks held; may sleep.
+	 * or INODE_LACKS (-ENOMEM) or INODE_ENDED (-ESRCH). No locks held; may sleep.
 	 */
 	struct inode *(*lookup)(struct inode *dir, const char *name, size_t len);
 	/*

@@ -4,8 +4,9 @@
  *
  * Nothing here is kept: a walk into /proc/17/stat makes an inode for each step and drops it when
  * the file is closed. An inode holds references to its process and thread, so that their structures
- * stay. Every read checks again that the thread still exists (-ESRCH if not). /proc/TID works for
- * every thread, kernel threads too; listings show processes and kernel threads.
+ * stay. Every read checks again that the thread still exists (-ESRCH if not), and so does every
+ * listing (-ENOENT). /proc/TID works for every thread, kernel threads too; listings show processes
+ * and kernel threads.
  *
  * Inode numbers: the thread's number and the entry's place in the table, above those of the
  * permanent files.
@@ -349,6 +350,8 @@ int proc_pid_readdir(struct file *f, emit_fn emit, void *arg, u64 base)
 
 static int read_task_dir(struct file *f, emit_fn emit, void *arg)
 {
+	if (!is_alive(f->inode->private))
+		return -ENOENT;
 	if (dentry_emit_dots(f, emit, arg))
 		return 1;
 	return list_numbers(f, emit, arg, 2, DT_OF_MODE(S_IFDIR), collect_threads);
@@ -356,6 +359,8 @@ static int read_task_dir(struct file *f, emit_fn emit, void *arg)
 
 static int read_fd_dir(struct file *f, emit_fn emit, void *arg)
 {
+	if (!is_alive(f->inode->private))
+		return -ENOENT;
 	if (dentry_emit_dots(f, emit, arg))
 		return 1;
 	return list_numbers(f, emit, arg, 2, DT_OF_MODE(S_IFLNK), collect_fds);
@@ -414,10 +419,10 @@ static struct inode *lookup_task(struct inode *dir, const char *name, size_t len
 	const struct pid_ref *r = dir->private;
 	int tid = parse_number(name, len);
 	struct thread *t = tid > 0 ? thread_find(tid) : NULL;
-	struct inode *i = NULL;
+	struct inode *i = is_alive(r) ? NULL : INODE_ENDED;
 
 	if (!t)
-		return NULL;
+		return i;
 	if (is_kernel_thread(r) ? t == r->thread : t->proc == r->proc)
 		i = make_inode(dir->sb, &pid_dir_kind, t, true, 0);
 	thread_put(t);
@@ -484,9 +489,11 @@ static struct inode *lookup_entry(struct inode *dir, const char *name, size_t le
 {
 	const struct pid_ref *r = dir->private;
 
+	if (!is_alive(r))
+		return r->is_thread ? NULL : INODE_ENDED;
 	for (unsigned i = r->is_thread; i < nr_entries(r); i++)
 		if (strlen(entry_name(i)) == len && !memcmp(entry_name(i), name, len))
-			return is_alive(r) ? make_entry(dir, i) : NULL;
+			return make_entry(dir, i);
 	return NULL;
 }
 
@@ -496,6 +503,8 @@ static int read_pid_dir(struct file *f, emit_fn emit, void *arg)
 	const struct pid_ref *r = f->inode->private;
 	unsigned first = f->pos > 2 ? (unsigned)f->pos - 2 : r->is_thread;
 
+	if (!is_alive(r))
+		return -ENOENT;
 	if (dentry_emit_dots(f, emit, arg))
 		return 1;
 	for (unsigned i = first; i < nr_entries(r); i++) {

@@ -14,6 +14,7 @@
 #include <sys/statfs.h>
 #include <sys/sysinfo.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "filecheck/filecheck.h"
@@ -156,6 +157,39 @@ static void arguments_come_first(void)
 	EXPECT_ERROR(EINVAL, utimensat(AT_FDCWD, ".", odd, 0));
 	EXPECT_ERROR(EFAULT, syscall(SYS_utimensat, AT_FDCWD, NULL, NULL, 0));
 	EXPECT_ERROR(EINVAL, syscall(SYS_utimensat, 0, NULL, NULL, AT_SYMLINK_NOFOLLOW));
+}
+
+static void wait_for_death(void *unused)
+{
+	(void)unused;
+	pause();
+}
+
+/* A directory in /proc that was kept open is empty when its process has been waited for. */
+static void directories_of_the_ended(void)
+{
+	static const struct {
+		const char *format, *entry;
+		int error;
+	} kept[] = { { "/proc/%d", "stat", ESRCH },
+		     { "/proc/%d/task", "1", ESRCH },
+		     { "/proc/%d/fd", "0", ENOENT },
+		     { "/proc/%d/task/%d", "stat", ENOENT } };
+	pid_t pid = spawn(wait_for_death, NULL);
+	char text[512];
+	int fds[4];
+
+	for (int i = 0; i < 4; i++) {
+		snprintf(text, sizeof(text), kept[i].format, pid, pid);
+		EXPECT((fds[i] = open(text, O_RDONLY | O_DIRECTORY)) >= 0);
+		EXPECT(syscall(SYS_getdents64, fds[i], text, sizeof(text)) > 0);
+		EXPECT(lseek(fds[i], 0, SEEK_SET) == 0);
+	}
+	EXPECT(!kill(pid, SIGKILL) && waitpid(pid, NULL, 0) == pid);
+	for (int i = 0; i < 4; i++) {
+		EXPECT_ERROR(ENOENT, syscall(SYS_getdents64, fds[i], text, sizeof(text)));
+		EXPECT_ERROR(kept[i].error, openat(fds[i], kept[i].entry, O_RDONLY));
+	}
 }
 
 /* An open() that finds no free descriptor has neither made a file nor emptied one. */
@@ -345,6 +379,7 @@ static void many_descriptors(void)
 
 const struct check edge_tests[] = {
 	{ "arguments-come-first", arguments_come_first },
+	{ "directories-of-the-ended", directories_of_the_ended },
 	{ "positions-that-are-none", positions_that_are_none },
 	{ "directories-note-changes", directories_note_changes },
 	{ "set-id-outlives-no-write", set_id_outlives_no_write },
