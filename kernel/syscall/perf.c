@@ -12,7 +12,23 @@
 #define ATTR_SIZE_FIRST 64u
 #define ATTR_SIZE_KNOWN 128u
 
+/* Bits of its words that have no meaning in Linux 6.1. */
+#define FLAGS_RESERVED	     (~0ull << 38)
+#define SAMPLE_RESERVED	     (~0ull << 25)
+#define MAX_SAMPLES_A_SECOND 100000 /* as perf_event_max_sample_rate says */
+
 enum open_flag { FD_NO_GROUP = 1, FD_OUTPUT = 2, PID_CGROUP = 4, FD_CLOEXEC = 8 };
+
+/* Bytes without a meaning, among the @size of @user: 0, -EINVAL if they have a value, -EFAULT. */
+static int check_reserved(const u8 *user, u32 size)
+{
+	static const u32 fields[][2] = { { 110, 112 }, { 116, 120 } };
+	int err = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(fields) && !err; i++)
+		err = check_unknown(user, fields[i][0], min(fields[i][1], size));
+	return err == -E2BIG ? -EINVAL : err;
+}
 
 /*
  * Copies the attributes at @user, aligned or not, of the size that they name. -E2BIG, with the
@@ -36,7 +52,7 @@ static int copy_attr(struct perf_attr *attr, u8 *user)
 	 * Between what is copied and what is unknown: breakpoints, stacks, hardware, and a choice
 	 * of clocks, which are all the same here.
 	 */
-	err = check_unknown(user, ATTR_SIZE_KNOWN, size);
+	err = check_unknown(user, ATTR_SIZE_KNOWN, size) ?: check_reserved(user, size);
 	if (err)
 		return err;
 	return arch_copy_from_user(attr, user, sizeof(*attr)) ? -EFAULT : 0;
@@ -44,7 +60,10 @@ static int copy_attr(struct perf_attr *attr, u8 *user)
 
 static int check_attr(const struct perf_attr *attr)
 {
-	if (attr->read_format & ~(u64)PERF_READ_KNOWN)
+	if (attr->flags & FLAGS_RESERVED || attr->sample_type & SAMPLE_RESERVED ||
+	    attr->read_format & ~(u64)PERF_READ_KNOWN)
+		return -EINVAL;
+	if (attr->sample_period > (attr->flags & PERF_FREQ ? MAX_SAMPLES_A_SECOND : INT64_MAX))
 		return -EINVAL;
 	/* Call chains, registers, stacks and weights. */
 	if (attr->sample_type & ~(u64)PERF_SAMPLE_KNOWN)
@@ -60,8 +79,10 @@ static int check_target(const struct perf_attr *attr, int pid, int cpu)
 	struct thread *t;
 	bool private;
 
-	if (pid < -1 || cpu < -1 || (pid == -1 && cpu == -1))
+	if (cpu < -1 || (pid == -1 && cpu == -1))
 		return -EINVAL;
+	if (pid < -1)
+		return -ESRCH;
 	if (cpu >= (int)arch_nr_cpus)
 		return -EINVAL;
 	if (cpu >= 0 && !READ_ONCE(cpus[cpu]->online))

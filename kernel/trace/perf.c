@@ -329,7 +329,7 @@ static long share_ring(struct perf_event *e, int fd)
 
 	debug_assert(may_sleep());
 	if (fd != -1 && !other) {
-		err = f ? -EINVAL : -EBADF;
+		err = -EBADF;
 	} else {
 		mutex_lock(&trace_lock);
 		if (other)

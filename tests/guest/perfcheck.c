@@ -30,7 +30,7 @@ static void test_bad_arguments(void)
 	EXPECT_ERROR(EFAULT, open_event(NULL, 0, -1, -1, 0));
 	EXPECT_ERROR(EFAULT, open_event((void *)(1ul << 63), 0, -1, -1, 0));
 	EXPECT_ERROR(EINVAL, open_event(&good, -1, -1, -1, 0));
-	EXPECT_ERROR(EINVAL, open_event(&good, -2, 0, -1, 0));
+	EXPECT_ERROR(ESRCH, open_event(&good, -2, 0, -1, 0));
 	EXPECT_ERROR(EINVAL, open_event(&good, 0, 10000, -1, 0));
 	EXPECT_ERROR(ESRCH, open_event(&good, 31999, -1, -1, 0));
 	EXPECT_ERROR(EINVAL, open_event(&good, 0, -1, -1, 1ul << 40));
@@ -52,6 +52,36 @@ static void test_bad_arguments(void)
 	a = good;
 	a.read_format = 1 << 20;
 	EXPECT_ERROR(EINVAL, open_event(&a, 0, -1, -1, 0));
+}
+
+static void test_bits_of_later_versions(void)
+{
+	static const struct {
+		unsigned at; /* byte */
+		uint64_t value, flags;
+		int error;
+	} rows[] = {
+		{ 40, 1ull << 63, 0, EINVAL }, /* flags */
+		{ 24, 1ull << 40, 0, EINVAL }, /* sample_type */
+		{ 110, 1, 0, EINVAL },
+		{ 111, 1, 0, EINVAL },
+		{ 16, 1ull << 63, 0, EINVAL }, /* period, or frequency */
+		{ 16, INT64_MAX, 0, 0 },
+		{ 16, 1ull << 40, IS_FREQUENCY, EINVAL },
+		{ 16, 100001, IS_FREQUENCY, EINVAL },
+		{ 16, 100000, IS_FREQUENCY, 0 },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct attr a = attr_of(SOFTWARE, DUMMY);
+		size_t size = rows[i].at >= 110 ? 1 : 8;
+
+		a.flags |= rows[i].flags;
+		memcpy((char *)&a + rows[i].at, &rows[i].value, size);
+		errno = 0;
+		EXPECT((open_event(&a, 0, -1, -1, 0) < 0) == !!rows[i].error);
+		EXPECT(errno == rows[i].error);
+	}
 }
 
 static void test_longer_attributes(void)
@@ -158,7 +188,7 @@ static void test_bad_rings(void)
 	EXPECT_ERROR(EINVAL, map(fd, 5) == MAP_FAILED ? -1 : 0);
 	EXPECT_ERROR(EINVAL, ioctl(fd, SET_OUTPUT, fd));
 	EXPECT_ERROR(EINVAL, ioctl(thread, SET_OUTPUT, fd));
-	EXPECT_ERROR(EINVAL, ioctl(fd, SET_OUTPUT, 1));
+	EXPECT_ERROR(EBADF, ioctl(fd, SET_OUTPUT, 1));
 	EXPECT_ERROR(EBADF, ioctl(fd, SET_OUTPUT, 99));
 	EXPECT(ioctl(other, SET_OUTPUT, fd) == 0);
 	/* The mapping outlives the file. */
@@ -403,6 +433,7 @@ static void test_a_ring_goes_while_others_look(void)
 static const struct check tests[] = {
 	{ "bad_arguments", test_bad_arguments },
 	{ "longer_attributes", test_longer_attributes },
+	{ "bits_of_later_versions", test_bits_of_later_versions },
 	{ "other_users", test_other_users },
 	{ "counts_its_own_switches", test_counts_its_own_switches },
 	{ "times_are_of_one_moment", test_times_are_of_one_moment },

@@ -19,7 +19,7 @@ struct attr {
 	uint8_t rest[72];
 };
 
-enum { NOT_KERNEL = 1 << 5 }; /* exclude_kernel */
+enum { NOT_KERNEL = 1 << 5, IS_FREQUENCY = 1 << 10 }; /* exclude_kernel, freq */
 enum { SOFTWARE = 1, TRACEPOINT = 2 };
 enum { CPU_CLOCK = 0, DUMMY = 9, SWITCHES = 3, SCHED_SWITCH = 319 };
 enum { TIME_ENABLED = 1, TIME_RUNNING = 2, READ_ID = 4, READ_LOST = 16 };
