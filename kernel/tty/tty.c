@@ -191,16 +191,18 @@ static void forget_session(struct tty *t, int sid)
 	spin_unlock(&proc_tree_lock);
 }
 
-static bool group_in_session(int pgid, int sid)
+/* 0 if the group @pgid is in the session @sid, -EPERM if in another, -ESRCH if there is none. */
+static int check_group(int pgid, int sid)
 {
 	struct proc *p;
-	bool found = false;
+	int err = -ESRCH;
 
 	spin_lock(&proc_tree_lock);
 	list_for_each(p, &all_procs, all_link)
-		found |= p->pgid == pgid && p->sid == sid;
+		if (pgid && p->pgid == pgid)
+			err = p->sid == sid ? 0 : -EPERM;
 	spin_unlock(&proc_tree_lock);
-	return found;
+	return err;
 }
 
 void tty_leave_session(struct proc *leader)
@@ -242,10 +244,9 @@ static long set_foreground(struct tty *t, u64 arg)
 	if (err) /* as on Linux, where nobody would continue the process */
 		return err == -EIO ? -ENOTTY : err;
 	mutex_lock(&t->lock);
-	if (t->sid == current->proc->sid && group_in_session(pgid, t->sid))
+	err = t->sid == current->proc->sid ? check_group(pgid, t->sid) : -EPERM;
+	if (!err)
 		t->pgrp = pgid;
-	else
-		err = -EPERM;
 	mutex_unlock(&t->lock);
 	return err;
 }

@@ -74,6 +74,8 @@ static void change_foreground(int fd, pid_t other)
 	EXPECT(!setpgid(child, child));
 	EXPECT_ERROR(EINVAL, tcsetpgrp(fd, -1));
 	EXPECT_ERROR(EPERM, tcsetpgrp(fd, other));
+	EXPECT_ERROR(ESRCH, tcsetpgrp(fd, 0));
+	EXPECT_ERROR(ESRCH, tcsetpgrp(fd, 99999));
 	EXPECT(tcgetpgrp(fd) == getpgrp() && !tcsetpgrp(fd, child) && tcgetpgrp(fd) == child);
 	/* In the background, where nobody would continue the leader if that stopped it. */
 	EXPECT_ERROR(ENOTTY, tcsetpgrp(fd, getpgrp()));
