@@ -8,7 +8,7 @@ Each row of tests/mutants/*.toml is one wrong change of the source (fairground/b
     noticed-by = Q7 a_name_of_a_test         (invariants and tests; the failure must name one of them)
     run = unit NAME | prop | replay POLICY OPERATIONS | scenario POLICY CARD [kernel]
           | judge JUDGE SIMULATION | kernel PATTERN [CPUS] | guest [CPUS] COMMAND
-          | debug COMMAND                (in a kernel of DEBUG=1, on one CPU)
+          | debug [CPUS] COMMAND         (in a kernel of DEBUG=1)
           | hosted OBJECT | tsan OBJECT
           | pytest FILE [OPTIONS]        (for bugs of the tools, and of what only tests of tests/e2e notice)
 
@@ -314,12 +314,12 @@ def run(what: str, tree: pathlib.Path) -> tuple[int, str]:
         return (status, text) if status else call(judge, tree)
     if layer == "kernel":
         return boot(tree, smp=words[1] if words[1:] else "1", append=f"selftest={words[0]}")
-    if layer == "guest":
+    if layer in ("guest", "debug"):
         cpus, *words = words if words[0].isdigit() else ["1", *words]
-        return boot(tree, smp=cpus, cmd=" ".join(words))
-    if layer == "debug":
+        if layer == "guest":
+            return boot(tree, smp=cpus, cmd=" ".join(words))
         build(tree, ["image"], "B=build-debug", "DEBUG=1")
-        return boot_built(tree / "build-debug", smp="1", cmd=" ".join(words))
+        return boot_built(tree / "build-debug", smp=cpus, cmd=" ".join(words))
     if layer == "pytest":
         needs = {"tests/e2e": ["image"], "tests/sim": ["sim"]}.get(os.path.dirname(words[0]))
         if needs:

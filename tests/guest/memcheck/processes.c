@@ -224,6 +224,38 @@ static void argument_limits(void)
 	EXPECT(try_exec(argv, empty) == EFAULT && try_exec(empty, argv) == EFAULT);
 }
 
+static void cut_for_ever(void *fd)
+{
+	for (;;) {
+		EXPECT(!ftruncate(*(int *)fd, 2 * PAGE) && pwrite(*(int *)fd, "x", 1, 0) == 1);
+		EXPECT(!ftruncate(*(int *)fd, 0));
+	}
+}
+
+/* A file that is cut is looked for in all memory, also in that of programs which begin just now. */
+static void exec_beside_cuts(void)
+{
+	enum { CUTTERS = 3, PROGRAMS = 100 };
+	int fd = open("file", O_RDWR | O_CREAT, 0600), status;
+	pid_t cutters[CUTTERS];
+
+	EXPECT(fd >= 0 && mmap(NULL, 2 * PAGE, RW, MAP_SHARED, fd, 0) != MAP_FAILED);
+	for (int i = 0; i < CUTTERS; i++)
+		cutters[i] = spawn(cut_for_ever, &fd);
+	for (int i = 0; i < PROGRAMS; i++) {
+		pid_t pid = vfork();
+
+		if (!pid) {
+			execl("/bin/true", "true", NULL);
+			_exit(1);
+		}
+		await_child(pid);
+	}
+	for (int i = 0; i < CUTTERS; i++)
+		EXPECT(!kill(cutters[i], SIGKILL) && waitpid(cutters[i], &status, 0) > 0 &&
+		       WIFSIGNALED(status));
+}
+
 const struct check process_tests[] = {
 	{ "copy-on-write", copy_on_write },
 	{ "kernel-writes", kernel_writes },
@@ -234,5 +266,6 @@ const struct check process_tests[] = {
 	{ "auxiliary-vector", auxiliary_vector },
 	{ "scripts", scripts },
 	{ "argument-limits", argument_limits },
+	{ "exec-beside-cuts", exec_beside_cuts },
 	{ 0 },
 };
