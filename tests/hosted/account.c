@@ -48,6 +48,10 @@ static void *create(unsigned nr_threads)
 	return calloc(1, sizeof(struct accounts));
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_FIND... OP_USED] = { 0, USERS *ARRAY_SIZE(amounts) - 1 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = {

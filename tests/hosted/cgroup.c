@@ -322,6 +322,10 @@ static void *create(unsigned nr_threads)
 	return NULL;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[CG_MKDIR... CG_RELEASE] = { 0, GROUPS *NR_TEXTS - 1 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { CG_MKDIR,  CG_MKDIR,  CG_MKDIR,   CG_MKDIR,	      CG_RMDIR,

@@ -79,6 +79,12 @@ static void *create(unsigned nr_threads)
 	return NULL;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_ADD... OP_READ] = { 0, FILES *NR_MODES - 1 },
+	[OP_WAIT... OP_TRY_WAIT] = { 1, FILES },
+	[OP_POLL] = { 0, FILES *NR_MODES - 1 },
+};
+
 static struct call draw(struct prng *random, bool one)
 {
 	static const u8 often[] = { OP_ADD,	 OP_ADD,      OP_ADD,	   OP_MODIFY, OP_DELETE,

@@ -56,6 +56,10 @@ static void *create(unsigned nr_threads)
 	return NULL;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_READ... OP_POLL] = { 0, NR_COUNTERS *ARRAY_SIZE(amounts) - 1 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { OP_READ,  OP_READ,	OP_TRY_READ,  OP_WRITE,

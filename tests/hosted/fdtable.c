@@ -133,6 +133,10 @@ static void *create(unsigned nr_threads)
 }
 
 /* A range is no step: of several threads none has more than one descriptor. */
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_OPEN... OP_EXEC] = { 0, NR_FDS *NR_FDS * 2 - 1 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { OP_OPEN,	OP_OPEN,    OP_TAKE,	    OP_TAKE,

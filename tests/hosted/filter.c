@@ -209,6 +209,10 @@ static void destroy(void *object)
 	free(o);
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[FILTER_SET... FILTER_SHOW] = { 0, 999999 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { FILTER_SET,	 FILTER_SET,  FILTER_SET,  FILTER_TAKE_AWAY,

@@ -50,6 +50,8 @@ static void destroy(void *object)
 	free(o);
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)];
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { OP_SHARE,	  OP_LOCK,     OP_SHARE,  OP_LOCK,

@@ -127,6 +127,13 @@ static void destroy(void *object)
 	page_put((u64)object);
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_WAIT... OP_CMP_REQUEUE] = { 0, NUMBERS - 1 },
+	[OP_WAKE_OP] = { 0, NUMBERS *NR_COMPARISONS *ARGUMENTS - 1 },
+	[OP_SIGNAL] = { 0, 2 },
+	[OP_ADVANCE] = { 1, 2 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { OP_WAIT,	OP_WAIT,	OP_WAIT,    OP_WAIT_UNTIL, OP_WAKE,

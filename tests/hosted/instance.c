@@ -216,6 +216,10 @@ static void destroy(void *object)
 	free(o);
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_MKDIR... OP_SHOW] = { 0, NAMES * 2 - 1 },
+};
+
 static struct call draw(struct prng *random, bool one)
 {
 	static const u8 often[] = {

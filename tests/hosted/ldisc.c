@@ -71,6 +71,14 @@ static void destroy(void *object)
 	(void)object;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_TYPE] = { 0, ARRAY_SIZE(keys) - 1 },
+	[OP_PASTE] = { 0, 1499 },
+	[OP_READ... OP_TRY_READ] = { 0, ARRAY_SIZE(sizes) - 1 },
+	[OP_MODE] = { 0, 8 },
+	[OP_ECHO... OP_INPUT] = { 0, 15 },
+};
+
 static struct call draw(struct prng *random, bool one)
 {
 	static const u8 often[] = { OP_TYPE,	 OP_TYPE,     OP_TYPE, OP_TYPE,	 OP_TYPE,
@@ -80,15 +88,6 @@ static struct call draw(struct prng *random, bool one)
 	static const u8 among_others[] = { OP_TYPE,	OP_TYPE,     OP_TYPE,	OP_READ,
 					   OP_READ,	OP_READ,     OP_MODE,	OP_WRITE,
 					   OP_WAIT_OUT, OP_TRY_READ, OP_ADVANCE };
-	static const u16 numbers[OP_ADVANCE + 1] = {
-		[OP_TYPE] = ARRAY_SIZE(keys),
-		[OP_PASTE] = 1500,
-		[OP_READ] = ARRAY_SIZE(sizes),
-		[OP_TRY_READ] = ARRAY_SIZE(sizes),
-		[OP_MODE] = 9,
-		[OP_ECHO] = 16,
-		[OP_INPUT] = 16,
-	};
 	struct call call = {
 		.op = one ? often[prng_below(random, ARRAY_SIZE(often))]
 			  : among_others[prng_below(random, ARRAY_SIZE(among_others))]
@@ -96,7 +95,8 @@ static struct call draw(struct prng *random, bool one)
 
 	if (one && !prng_below(random, 50))
 		call.op = OP_READ;
-	call.n = numbers[call.op] ? prng_below(random, numbers[call.op]) : 0;
+	if (ranges[call.op].most)
+		call.n = prng_below(random, ranges[call.op].most + 1);
 	return call;
 }
 

@@ -7,6 +7,7 @@
  */
 #include <getopt.h>
 #include <sanitizer/common_interface_defs.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -371,21 +372,55 @@ static int replay(const struct object *object, const char *text)
 	return !good;
 }
 
+/* Returns the exit status for a command that is wrong. */
+static int __printf(1, 2) complain(const char *format, ...)
+{
+	va_list args;
+
+	fputs("hosted: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs(" (--help says more)\n", stderr);
+	return 2;
+}
+
 static const struct object *find(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
 		if (!strcmp(objects[i]->name, name))
 			return objects[i];
-	fprintf(stderr, "hosted: there is no object \"%s\"\n", name);
-	exit(2);
+	exit(complain("there is no object \"%s\"", name));
 }
 
-static int usage(void)
+static void help(void)
 {
-	fprintf(stderr,
-		"usage: hosted [--object NAME] [--seed N] [--programs N] [--preemptions N]\n"
-		"              [--runs N] [--sequences N] [--replay PROGRAM]\n");
-	return 2;
+	printf("usage: hosted [--object NAME] [--seed N] [--programs N] [--preemptions N]\n"
+	       "              [--runs N] [--sequences N] [--replay PROGRAM]\n"
+	       "Let programs of system calls run on objects of the kernel, beside their models.\n"
+	       "  --object NAME    only this object; all:");
+	for (size_t i = 0; i < ARRAY_SIZE(objects); i++)
+		printf("%s%s", i % 10 ? " " : "\n                   ", objects[i]->name);
+	printf("\n"
+	       "  --seed N         draw other programs (1)\n"
+	       "  --programs N     so many of each kind (100)\n"
+	       "  --preemptions N  most switches of a run, up to %u (2)\n"
+	       "  --runs N         runs of a program with several threads (400); 0: all "
+	       "schedules\n"
+	       "  --sequences N    so often every three calls in a row (1)\n"
+	       "  --replay PROGRAM the one run that was printed, of the object that was\n",
+	       MAX_PREEMPTIONS);
+}
+
+/* The number that option @name has; ends the program if @text is none from @least to @most. */
+static u64 number(const char *name, const char *text, u64 most)
+{
+	const char *end;
+	u64 n;
+
+	if (parse_number(text, 0, most, &n, &end) && !*end)
+		return n;
+	exit(complain("--%s %s: this is no number from 0 to %lu", name, text, most));
 }
 
 int main(int argc, char **argv)
@@ -394,36 +429,41 @@ int main(int argc, char **argv)
 		{ "object", 1, NULL, 'o' },   { "seed", 1, NULL, 's' },
 		{ "programs", 1, NULL, 'n' }, { "preemptions", 1, NULL, 'p' },
 		{ "runs", 1, NULL, 'm' },     { "sequences", 1, NULL, 'q' },
-		{ "replay", 1, NULL, 'r' },   { NULL, 0, NULL, 0 }
+		{ "replay", 1, NULL, 'r' },   { "help", 0, NULL, 'h' },
+		{ NULL, 0, NULL, 0 }
 	};
 	const struct object *object = NULL;
-	const char *text = NULL;
-	int c;
+	const char *text = NULL, *name;
+	int c, which;
 
-	while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
+	while ((c = getopt_long(argc, argv, "", options, &which)) != -1) {
+		name = options[which].name;
 		if (c == 'o')
 			object = find(optarg);
 		else if (c == 's')
-			seed = strtoull(optarg, NULL, 0);
+			seed = number(name, optarg, UINT64_MAX);
 		else if (c == 'n')
-			nr_programs = (unsigned)strtoul(optarg, NULL, 0);
+			nr_programs = (unsigned)number(name, optarg, UINT32_MAX);
 		else if (c == 'p')
-			most_preemptions =
-				min((unsigned)strtoul(optarg, NULL, 0), (unsigned)MAX_PREEMPTIONS);
+			most_preemptions = (unsigned)number(name, optarg, MAX_PREEMPTIONS);
 		else if (c == 'm')
-			runs_of_a_program = strtoull(optarg, NULL, 0);
+			runs_of_a_program = number(name, optarg, UINT32_MAX);
 		else if (c == 'q')
-			sequences = (unsigned)strtoul(optarg, NULL, 0);
+			sequences = (unsigned)number(name, optarg, UINT32_MAX);
 		else if (c == 'r')
 			text = optarg;
+		else if (c == 'h')
+			return help(), 0;
 		else
-			return usage();
+			return complain("which options are there?");
 	}
 	if (optind < argc)
-		return usage();
+		return complain("\"%s\" belongs to no option", argv[optind]);
+	if (text && !object)
+		return complain("--replay needs --object NAME: whose calls are \"%s\"?", text);
 	__sanitizer_set_death_callback(print_replay);
 	if (text)
-		return replay(object ? object : objects[0], text);
+		return replay(object, text);
 	fiber_prepare();
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		      0);

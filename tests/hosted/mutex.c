@@ -35,6 +35,8 @@ static void destroy(void *object)
 	free(object);
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)];
+
 static struct call draw(struct prng *random, bool one)
 {
 	(void)one;

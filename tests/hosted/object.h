@@ -15,6 +15,11 @@ struct call {
 	u32 n;
 };
 
+/* The numbers that an operation takes. */
+struct range {
+	u32 least, most;
+};
+
 struct answer {
 	long value;
 	u64 digest;  /* of the data that came with it */
@@ -38,6 +43,7 @@ enum model_says { ENDS, MAY_SLEEP, MUST_SLEEP, NO_WAY };
 struct object {
 	const char *name;
 	const char *const *op_names; /* NULL behind the last */
+	const struct range *ranges;  /* by operation: those that are drawn, and perhaps more */
 	void *(*create)(unsigned nr_threads);
 	void (*destroy)(void *object);
 	/* One of @op_names, and a number. @alone: no other thread runs. */
@@ -69,6 +75,7 @@ struct object {
 #define OBJECT(ident, model, text, ...)                                                            \
 	const struct object ident##_object = { .name = #ident,                                     \
 					       .op_names = op_names,                               \
+					       .ranges = ranges,                                   \
 					       .create = create,                                   \
 					       .destroy = destroy,                                 \
 					       .draw = draw,                                       \

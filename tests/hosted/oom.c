@@ -124,6 +124,10 @@ static void destroy(void *object)
 			end(i);
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_SPAWN... OP_SCORE] = { 0, PROCS *VALUES - 1 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { OP_SPAWN,	OP_SPAWN, OP_END,   OP_SIZE, OP_SIZE,

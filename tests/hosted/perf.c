@@ -126,6 +126,10 @@ static void *create(unsigned nr_threads)
 	return o;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_MAP... OP_UNWATCH] = { 0, EVENTS - 1 },
+};
+
 static struct call draw(struct prng *random, bool one)
 {
 	static const u8 often[] = { OP_MAP,	  OP_MAP,   OP_PAGE,   OP_OUTPUT,

@@ -12,7 +12,7 @@
 #include "object.h"
 #include "queue.h"
 
-enum { PAGES = 2 };
+enum { PAGES = 2, MOST = 12288 /* bytes of a call */ };
 
 enum op {
 	OP_READ,
@@ -59,9 +59,17 @@ static void destroy(void *object)
 	free(o);
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_READ] = { 1, MOST },
+	[OP_WRITE] = { 1, PIPE_BUF },
+	[OP_TRY_READ... OP_TRY_WRITE] = { 1, MOST },
+	[OP_RESIZE] = { 4096, 4 * 4096 },
+	[OP_POLL... OP_WAIT_IN] = { 0, MOST },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
-	static const u32 sizes[] = { 1, 100, 4095, 4096, 4000, 2, 8192, 8191, 12288, 5000 };
+	static const u32 sizes[] = { 1, 100, 4095, 4096, 4000, 2, 8192, 8191, MOST, 5000 };
 	static const u8 often[] = { OP_READ,	 OP_READ,      OP_WRITE,      OP_WRITE,
 				    OP_TRY_READ, OP_TRY_WRITE, OP_TRY_WRITE,  OP_RESIZE,
 				    OP_POLL,	 OP_STOP_READ, OP_STOP_WRITE, OP_WAIT_IN };

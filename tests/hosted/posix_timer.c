@@ -83,6 +83,12 @@ static void *create(unsigned nr_threads)
 	return ids;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_SET... OP_SET_TIME] = { 0, NR_TIMERS * 32 - 1 },
+	[OP_GET... OP_TAKE] = { 0, NR_TIMERS - 1 },
+	[OP_ADVANCE] = { 1, 5 },
+};
+
 static struct call draw(struct prng *random, bool one)
 {
 	static const u8 often[] = { OP_SET,	OP_SET_TIME, OP_SET_TIME, OP_GET,     OP_OVERRUN,

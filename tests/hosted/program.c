@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See program.h. A text is "write:100 read:4096? / poll:0 @ 17>1 #2". */
+#include <ctype.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernel/kernel.h"
 #include "lib/errno.h"
 #include "program.h"
 
@@ -86,6 +89,17 @@ bool program_run(const struct program *p, struct history *h)
 	return !w->fault[0] && judge_history(program, h);
 }
 
+static struct call draw_call(const struct object *of, struct prng *random, bool alone)
+{
+	struct call call = of->draw(random, alone);
+	struct range range = of->ranges[call.op];
+
+	if (call.n < range.least || call.n > range.most)
+		panic("%s:%u of %s is drawn and not taken", of->op_names[call.op], call.n,
+		      of->name);
+	return call;
+}
+
 void program_draw(struct program *p, struct prng *random, bool alone, unsigned length)
 {
 	const struct object *of = p->object;
@@ -94,7 +108,7 @@ void program_draw(struct program *p, struct prng *random, bool alone, unsigned l
 	for (unsigned nr = 0; nr < p->nr_threads; nr++) {
 		p->nr_calls[nr] = alone ? length : 1 + prng_below(random, length);
 		for (unsigned i = 0; i < p->nr_calls[nr]; i++)
-			p->calls[nr][i] = of->draw(random, alone);
+			p->calls[nr][i] = draw_call(of, random, alone);
 	}
 }
 
@@ -107,7 +121,7 @@ bool program_draw_ops(struct program *p, struct prng *random, const u8 *ops, uns
 		unsigned left = DRAWS;
 
 		do
-			p->calls[0][i] = p->object->draw(random, true);
+			p->calls[0][i] = draw_call(p->object, random, true);
 		while (p->calls[0][i].op != ops[i] && --left);
 		if (!left)
 			return false;
@@ -137,31 +151,91 @@ void program_print(const struct program *p, FILE *out)
 
 /* --- reading ----------------------------------------------------------------------------- */
 
+/* Says what is wrong with @word, and returns false. */
+static bool __printf(2, 3) refuse(const char *word, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "hosted: \"%s\": ", word);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+	return false;
+}
+
+bool parse_number(const char *text, u64 least, u64 most, u64 *number, const char **end)
+{
+	bool fits = isdigit(*text);
+
+	for (*number = 0; isdigit(*text); text++)
+		fits &= !__builtin_mul_overflow(*number, 10, number) &&
+			!__builtin_add_overflow(*number, (u64)(*text - '0'), number);
+	*end = text;
+	return fits && *number >= least && *number <= most;
+}
+
+static bool refuse_name(const char *word, const struct object *of)
+{
+	char names[400] = "";
+
+	for (const char *const *op = of->op_names; *op; op++)
+		snprintf(names + strlen(names), sizeof(names) - strlen(names), " %s", *op);
+	return refuse(word, "the calls of %s are%s", of->name, names);
+}
+
 static bool parse_call(struct program *p, const char *word)
 {
-	unsigned nr = p->nr_threads - 1, n;
-	char name[32], how = 0;
-	int fields = sscanf(word, "%31[a-z_]:%u%c", name, &n, &how);
-	struct call call = { .n = n, .how = how == '?' ? USER_ABSENT : how == '!' ? USER_BAD : 0 };
+	size_t len = strcspn(word, ":");
+	unsigned nr = p->nr_threads - 1;
+	struct call call = { 0 };
+	const char *const *op = p->object->op_names, *end;
+	u64 n;
 
-	if (fields < 2 || p->nr_calls[nr] == MAX_CALLS)
-		return false;
-	for (const char *const *op = p->object->op_names; *op; op++, call.op++)
-		if (!strcmp(*op, name)) {
-			p->calls[nr][p->nr_calls[nr]++] = call;
-			return true;
-		}
-	return false;
+	while (op[call.op] && (strncmp(op[call.op], word, len) || op[call.op][len]))
+		call.op++;
+	if (!op[call.op])
+		return refuse_name(word, p->object);
+	struct range range = p->object->ranges[call.op];
+
+	if (word[len] != ':' || !parse_number(word + len + 1, range.least, range.most, &n, &end))
+		return refuse(word, "behind %s and a colon comes a number from %u to %u",
+			      op[call.op], range.least, range.most);
+	call.n = (u32)n;
+	call.how = *end == '?' ? USER_ABSENT : *end == '!' ? USER_BAD : 0;
+	if (end[call.how != 0])
+		return refuse(word, "behind the number comes nothing, ? or !");
+	if (p->nr_calls[nr] == MAX_CALLS)
+		return refuse(word, "a thread has at most %u calls", MAX_CALLS);
+	p->calls[nr][p->nr_calls[nr]++] = call;
+	return true;
 }
 
 static bool parse_preemption(struct program *p, const char *word)
 {
-	unsigned at, to;
+	struct schedule *s = &p->schedule;
+	u64 at, to, least = s->nr ? s->list[s->nr - 1].at + 1ull : 0;
+	const char *end;
 
-	if (sscanf(word, "%u>%u", &at, &to) != 2 || p->schedule.nr == MAX_PREEMPTIONS ||
-	    to >= p->nr_threads)
-		return false;
-	p->schedule.list[p->schedule.nr++] = (struct preemption){ at, (u8)to };
+	if (!parse_number(word, least, UINT32_MAX, &at, &end) || *end != '>')
+		return refuse(word, "before > comes the number of a point, from %lu on", least);
+	if (!parse_number(end + 1, 0, p->nr_threads - 1, &to, &end) || *end)
+		return refuse(word, "behind > comes the number of a thread, 0 to %u",
+			      p->nr_threads - 1);
+	if (s->nr == MAX_PREEMPTIONS)
+		return refuse(word, "a program has at most %u preemptions", MAX_PREEMPTIONS);
+	s->list[s->nr++] = (struct preemption){ (u32)at, (u8)to };
+	return true;
+}
+
+static bool parse_failing(struct program *p, const char *word)
+{
+	const char *end;
+	u64 n;
+
+	if (!parse_number(word + 1, 1, UINT32_MAX, &n, &end) || *end)
+		return refuse(word, "behind # comes the number of an allocation, from 1 on");
+	p->failing = (unsigned)n;
 	return true;
 }
 
@@ -170,9 +244,10 @@ static bool parse_word(struct program *p, const char *word)
 	if (!strcmp(word, "@"))
 		return true;
 	if (!strcmp(word, "/"))
-		return ++p->nr_threads <= NR_FIBERS;
+		return p->nr_threads++ < NR_FIBERS ||
+		       refuse(word, "a program has at most %u threads", NR_FIBERS);
 	if (*word == '#')
-		return sscanf(word, "#%u", &p->failing) == 1;
+		return parse_failing(p, word);
 	return strchr(word, '>') ? parse_preemption(p, word) : parse_call(p, word);
 }
 
@@ -182,12 +257,8 @@ bool program_parse(struct program *p, const char *text)
 	bool good = true;
 
 	*p = (struct program){ .object = p->object, .nr_threads = 1 };
-	for (char *word = strtok(copy, " "); word && good; word = strtok(NULL, " ")) {
+	for (char *word = strtok(copy, " "); word && good; word = strtok(NULL, " "))
 		good = parse_word(p, word);
-		if (!good)
-			fprintf(stderr, "hosted: \"%s\" is no call of %s's, and no preemption\n",
-				word, p->object->name);
-	}
 	free(copy);
 	return good;
 }

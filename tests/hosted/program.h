@@ -44,3 +44,8 @@ bool program_draw_ops(struct program *p, struct prng *random, const u8 *ops, uns
 void program_print(const struct program *p, FILE *out);
 /* False: it is none; a sentence was printed. */
 bool program_parse(struct program *p, const char *text);
+/*
+ * Reads the decimal digits with which @text begins. False: there are none, or @number is not from
+ * @least to @most. @end: the text behind.
+ */
+bool parse_number(const char *text, u64 least, u64 most, u64 *number, const char **end);

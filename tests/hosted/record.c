@@ -68,6 +68,10 @@ static void *create(unsigned nr_threads)
 	return o;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_SHARE... OP_WRONG] = { 0, BYTES *BYTES *NR_WAYS - 1 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { OP_SHARE,	 OP_LOCK,     OP_LOCK,	 OP_TRY_SHARE,

@@ -71,6 +71,10 @@ static void destroy(void *object)
 	free(object);
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_WRITE... OP_OVERWRITE] = { 0, ARRAY_SIZE(sizes) * ARRAY_SIZE(gaps) - 1 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { OP_WRITE, OP_WRITE, OP_WRITE,    OP_WRITE,	OP_WRITE,

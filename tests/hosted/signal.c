@@ -142,6 +142,16 @@ static void *create(unsigned nr_threads)
 	return files;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_KILL... OP_KERNEL] = { 0, 2 * 10 + NR_SIGNALS - 1 },
+	[OP_MASK] = { 0, NR_SETS - 1 },
+	[OP_ACTION] = { 0, (NR_ACTIONS - 1) * 10 + 7 },
+	[OP_WAIT] = { 0, NR_SETS - 1 },
+	[OP_WAIT_UNTIL] = { 0, 3 * 10 + NR_SETS - 1 },
+	[OP_TRY_WAIT... OP_POLL] = { 0, NR_SETS - 1 },
+	[OP_ADVANCE] = { 1, 2 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	return signal_draw(random, alone);

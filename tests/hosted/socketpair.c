@@ -127,6 +127,17 @@ static u32 draw_size(struct prng *random, enum op op, bool alone)
 	return op == OP_SEND || op == OP_SEND_PARTS ? min(size, PIPE_BUF) : size;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_SEND] = { 2, 2 * PIPE_BUF + 1 },
+	[OP_TRY_SEND] = { 2, 2 * MOST + 1 },
+	[OP_SEND_PARTS] = { 2, 2 * PIPE_BUF + 1 },
+	[OP_RECEIVE... OP_RECEIVE_ALL] = { 2, 2 * MOST + 1 },
+	[OP_SHUTDOWN] = { 0, 2 * SHUT_BOTH + 3 },
+	[OP_CLOSE] = { 0, 2 * MOST + 1 },
+	[OP_RESIZE] = { 2 * 4096, 2 * 4 * 4096 + 1 },
+	[OP_ROOM... OP_PAIR] = { 0, 2 * MOST + 1 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { OP_SEND,	    OP_SEND,	    OP_SEND,	    OP_TRY_SEND,

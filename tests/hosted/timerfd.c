@@ -33,6 +33,11 @@ static void destroy(void *object)
 	file_put(object);
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_SET... OP_SET_TIME] = { 0, 31 },
+	[OP_ADVANCE] = { 1, 5 },
+};
+
 static struct call draw(struct prng *random, bool one)
 {
 	static const u8 often[] = { OP_READ, OP_TRY_READ, OP_SET,     OP_SET_TIME,

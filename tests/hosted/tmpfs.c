@@ -112,6 +112,11 @@ static struct call draw_beside_others(struct prng *random)
 	return call;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[TMPFS_CREATE... TMPFS_RENAME_NEW] = { 0, TMPFS_PATHS *TMPFS_PATHS - 1 },
+	[TMPFS_READ... TMPFS_COUNT] = { 0, TMPFS_OFFSETS *TMPFS_LENGTHS - 1 },
+};
+
 static struct call draw(struct prng *random, bool alone)
 {
 	static const u8 often[] = { TMPFS_CREATE,   TMPFS_CREATE, TMPFS_CREATE,	    TMPFS_EXCLUSIVE,

@@ -89,6 +89,10 @@ static void *create(unsigned nr_threads)
 	return NULL;
 }
 
+static const struct range ranges[ARRAY_SIZE(op_names)] = {
+	[OP_MAP... OP_SHOW] = { 0, 64 * 64 - 1 },
+};
+
 static struct call draw(struct prng *random, bool one)
 {
 	static const u8 often[] = { OP_MAP,	OP_MAP,	      OP_HINT,	 OP_FIXED,  OP_FIXED,

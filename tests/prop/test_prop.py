@@ -3,7 +3,9 @@
 
 import os
 import pathlib
+import re
 import subprocess
+from random import Random
 
 import pytest
 
@@ -44,6 +46,73 @@ def test_object_of_the_kernel(name):
     few = {**dict.fromkeys(("cgroup", "filter", "socketpair"), "500"), "instance": "200"}
     programs = few.get(name, "1000")  # each at most 6 seconds of CPU time
     hosted("--object", name, "--programs", programs)
+
+
+def hosted_says(*words):
+    """Status, output and complaints of the program of objects."""
+    done = subprocess.run([f"{BUILD}/unit/hosted", *words], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          check=False, env={**os.environ, "ASAN_OPTIONS": "detect_leaks=0"})
+    complaints = [line for line in done.stderr.splitlines() if "ASan doesn't fully support" not in line]
+    return done.returncode, done.stdout, "\n".join(complaints)
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    (("--seed", "x"), "--seed x: this is no number from 0"),
+    (("--seed", "18446744073709551616"), "no number from 0 to 18446744073709551615"),
+    (("--programs", "-1"), "--programs -1: this is no number"),
+    (("--sequences", "4294967296"), "--sequences 4294967296: this is no number"),
+    (("--preemptions", "9"), "--preemptions 9: this is no number from 0 to 4"),
+    (("--object", "pip"), 'there is no object "pip"'),
+    (("more",), '"more" belongs to no option'),
+    (("--more",), "unrecognized option"),
+    (("--replay", "read:1"), "--replay needs --object NAME"),
+    (("--object", "pipe", "--replay", "reed:1"), '"reed:1": the calls of pipe are read write '),
+    (("--object", "pipe", "--replay", "read"), '"read": behind read and a colon comes a number from 1 to 12288'),
+    (("--object", "pipe", "--replay", "read:1x"), '"read:1x": behind the number comes nothing, ? or !'),
+    (("--object", "pipe", "--replay", "read:1??"), '"read:1??": behind the number comes nothing'),
+    (("--object", "pipe", "--replay", "/ / / /"), "a program has at most 4 threads"),
+    (("--object", "pipe", "--replay", "poll:0 " * 65), "a thread has at most 64 calls"),
+    (("--object", "pipe", "--replay", "poll:0 @ 1>1"), "behind > comes the number of a thread, 0 to 0"),
+    (("--object", "pipe", "--replay", "poll:0 @ x>0"), "before > comes the number of a point, from 0 on"),
+    (("--object", "pipe", "--replay", "poll:0 / @ 2>1 1>0"), '"1>0": before > comes the number of a point, from 3 on'),
+    (("--object", "pipe", "--replay", "/ @ 0>1 1>0 2>1 3>0 4>1"), "a program has at most 4 preemptions"),
+    (("--object", "pipe", "--replay", "poll:0 #0"), '"#0": behind # comes the number of an allocation, from 1 on'),
+])
+def test_wrong_words_of_hosted(words, said):
+    status, output, complaint = hosted_says(*words)
+    assert status == 2 and said in complaint and not output, output + complaint
+    assert "untime error" not in complaint
+
+
+def test_help_of_hosted():
+    status, output, complaint = hosted_says("--help")
+    assert status == 0 and not complaint and "tmpfs vma\n" in output and "--replay PROGRAM" in output
+
+
+def numbers_of(name):
+    """What an object's calls take, as the program says it: {call: (least number, greatest)}."""
+    calls = hosted_says("--object", name, "--replay", "?")[2].partition(" are ")[2].split()
+    said = {call: hosted_says("--object", name, "--replay", call)[2] for call in calls}
+    return {call: tuple(map(int, re.search(r"from (\d+) to (\d+)$", text).groups())) for call, text in said.items()}
+
+
+@pytest.mark.parametrize("name", kernel_tests.objects(pathlib.Path(ROOT)))
+def test_numbers_of_a_replay(name):
+    """A number that no call takes is refused. With others a program is run and judged, if they are never drawn, too."""
+    numbers = numbers_of(name)
+    assert len(numbers) > 1
+    for call, (least, most) in numbers.items():
+        for wrong in {least - 1, most + 1, least + 2 ** 32} - {-1}:
+            status, output, complaint = hosted_says("--object", name, "--replay", f"{call}:{wrong}")
+            assert status == 2 and not output and f'"{call}:{wrong}": behind {call}' in complaint, output + complaint
+    random = Random(drawn_seed())
+    for nr_threads in (1, 1, 1, 2, 3):
+        drawn = [f"{call}:{random.choice([least, most, random.randint(least, most)])}{random.choice('  ?!').strip()}"
+                 for call, (least, most) in random.choices(list(numbers.items()), k=6)]
+        text = " ".join(drawn[:2] + ["/"] * (nr_threads > 1) + drawn[2:4] + ["/"] * (nr_threads > 2) + drawn[4:])
+        status, output, complaint = hosted_says("--object", name, "--replay", text)
+        judged = output.splitlines()[-1].startswith(f"{name}: ") if output else False
+        assert status in (0, 1) and judged and not complaint, f"--replay '{text}'\n{output}{complaint}"
 
 
 WRONG_ANSWER = """
