@@ -5,6 +5,7 @@ import argparse
 import os
 import pathlib
 import random
+import shutil
 import struct
 import subprocess
 import sys
@@ -166,7 +167,7 @@ def test_the_page_has_every_file_and_run(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(places, "addresses_of", lambda kernel: [1, 2])
     with pytest.raises(command.FuzzError, match="of another kernel"):
         command.write_page("build", tmp_path)
-    places.keep(tmp_path / "places", "kernel", bytes(8))
+    places.keep(tmp_path / "places", "kernel", bytes(2))
     found = {"kernel/fs/a.c": (1, 4), "kernel/fs/b.c": (3, 3), "kernel/mm/c.c": (0, 1)}
     monkeypatch.setattr(places, "by_file", lambda kernel, ever: found)
     assert command.write_page("build", tmp_path) == 0
@@ -174,6 +175,15 @@ def test_the_page_has_every_file_and_run(tmp_path, monkeypatch, capsys):
     assert "\n| cfs, 4 CPUs | 11 | 2,007 | 0 |\n| eevdf, 4 CPUs | 5 | 90 | 1 |\n" in said
     assert "\nReached: 4 of 8 places.\n" in said
     assert said.endswith("| kernel/fs | 7 | 4 | 57 | a.c 25, b.c 100 |\n| kernel/mm | 1 | 0 | 0 | c.c 0 |\n")
+    for damaged in ("cfs, 4 CPUs\t10\t2000", "cfs\t1\t2\tx", "", "\x00"):
+        (tmp_path / "runs").write_text(f"cfs, 4 CPUs\t10\t2000\t0\n{damaged}\n")
+        with pytest.raises(command.FuzzError, match="runs: line 2 is not a run"):
+            command.write_page("build", tmp_path)
+    with open(tmp_path / "places", "ab") as file:
+        file.write(b"\1")
+    with pytest.raises(command.FuzzError, match="is damaged, or of another kernel"):
+        command.write_page("build", tmp_path)
+    assert not capsys.readouterr().out
 
 
 def test_a_script_becomes_a_program_that_builds(tmp_path):
@@ -198,11 +208,61 @@ def test_a_script_becomes_a_program_that_builds(tmp_path):
 def test_bad_input_is_one_sentence(tmp_path):
     for words, sentence in (
             (["--run", f"{tmp_path}/none"], "there is no such file"),
-            (["--seconds", "0"], "at least 1 is expected"), (["--runs", "-1"], "at least 1 is expected"),
+            (["--seconds", "0"], "a number from 1 to"), (["--runs", "-1"], "a number from 1 to"),
+            (["--seconds", str(10 ** 12)], "a number from 1 to"), (["--seed", "-1"], "a number from 0 to"),
             (["--sched", "nonesuch"], "nonesuch")):
         done = fuzz(*words, "--out", str(tmp_path / "out"))
         assert done.returncode and sentence in done.stderr and "Traceback" not in done.stderr, done.stderr
         assert not (tmp_path / "out").exists()
+
+
+def lose_the_table(out):
+    (out / "table").unlink()
+
+
+def damage_the_table(out):
+    (out / "table").write_bytes(b"0\tread\xff\0\n")
+
+
+def empty_the_corpus(out):
+    for script in (out / "corpus").iterdir():
+        script.unlink()
+
+
+def make_the_corpus_a_file(out):
+    shutil.rmtree(out / "corpus")
+    (out / "corpus").touch()
+    lose_the_table(out)
+
+
+def make_a_file_of_it(out):
+    shutil.rmtree(out)
+    out.touch()
+
+
+@pytest.mark.parametrize(("spoil", "sentence"), [
+    (lose_the_table, "/table is missing, which says of what table of calls "),
+    (damage_the_table, "/corpus is of another table of calls than this tree's; rm -r "),
+    (empty_the_corpus, "/corpus has no script; rm -r "), (make_the_corpus_a_file, "/table is missing"),
+    (make_a_file_of_it, "/fuzz/corpus: Not a directory"),
+])
+def test_a_damaged_directory_is_one_sentence(tmp_path, spoil, sentence):
+    """Nothing is built, run or changed."""
+    from fuzzing.__main__ import ready_corpus
+    out = tmp_path / "fuzz"
+    out.mkdir()
+    ready_corpus(out, "\n".join(table()) + "\n")
+    spoil(out)
+    before = sorted(out.rglob("*"))
+    for words in ([], ["--minimise"]):
+        done = fuzz("--runs", "1", *words, "--out", str(out))
+        assert done.returncode == 1 and sentence in done.stderr and done.stderr.count("\n") == 1, done.stderr
+    assert sorted(out.rglob("*")) == before
+
+
+def test_a_directory_that_cannot_be_made_is_one_sentence():
+    done = fuzz("--runs", "1", "--out", "/proc/fuzz")
+    assert (done.returncode, done.stderr) == (1, "fuzz: /proc/fuzz: No such file or directory\n")
 
 
 @pytest.mark.parametrize("nr_wrong", [0, 1, 25])

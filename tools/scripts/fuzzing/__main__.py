@@ -13,6 +13,8 @@ import argparse
 import os
 import pathlib
 import random
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -20,6 +22,7 @@ import sys
 
 from fairground.base.errors import InputError
 from fairground.base.settings import Settings
+from fairground.machine.qemu import QemuError
 
 from . import places
 from .guest import Guest, machine_of
@@ -28,6 +31,7 @@ from .shrink import shortest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 OUT = "fuzz"
+MOST = 10 ** 9  # of whatever an option counts
 ROWS_OF_A_SEED = 8
 QUIET = {"AFL_NO_UI": "1", "AFL_SKIP_CPUFREQ": "1", "AFL_NO_AFFINITY": "1", "AFL_SKIP_BIN_CHECK": "1",
          "AFL_I_DONT_CARE_ABOUT_MISSING_CRASHES": "1", "AFL_FORKSRV_INIT_TMOUT": "300000", "AFL_MAP_SIZE": "262144",
@@ -82,12 +86,20 @@ def write_seeds(corpus: pathlib.Path, table: str) -> None:
 
 
 def ready_corpus(out: pathlib.Path, table: str) -> pathlib.Path:
-    corpus = out / "corpus"
-    if not corpus.is_dir():
+    """The scripts to begin with: those in @out, or a first corpus."""
+    corpus, of = out / "corpus", out / "table"
+    if not corpus.exists():
         write_seeds(corpus, table)
-    elif (out / "table").read_text(encoding="ascii") != table:
-        raise FuzzError(f"{corpus} is of another table of calls than this tree's; rm -r {out} begins anew")
-    return corpus
+        return corpus
+    if not of.is_file():
+        wrong = f"{of} is missing, which says of what table of calls {corpus} is"
+    elif of.read_text(encoding="ascii", errors="replace") != table:
+        wrong = f"{corpus} is of another table of calls than this tree's"
+    elif not any(corpus.iterdir()):
+        wrong = f"{corpus} has no script"
+    else:
+        return corpus
+    raise FuzzError(f"{wrong}; rm -r {out} begins anew")
 
 
 def environment(table: str) -> dict[str, str]:
@@ -135,12 +147,13 @@ def write_page(image: str, out: pathlib.Path) -> int:
         raise FuzzError(f"{out} has no run to print; make fuzz makes one")
     kernel = str(ROOT / build(image) / "fairground.elf")
     if not (ever_reached := places.kept(out / "places", kernel)):
-        raise FuzzError(f"{out}/places is of another kernel than this tree's; make fuzz runs this one")
-    print(PAGE, end="")
+        raise FuzzError(f"{out}/places is damaged, or of another kernel than this tree's; make fuzz runs this one")
     sums: dict[str, list[int]] = {}
-    for line in (out / "runs").read_text(encoding="ascii").splitlines():
-        machine_name, *numbers = line.split("\t")
-        sums[machine_name] = [a + int(b) for a, b in zip(sums.get(machine_name, [0, 0, 0]), numbers, strict=True)]
+    for at, line in enumerate((out / "runs").read_text(encoding="ascii", errors="replace").splitlines(), 1):
+        if not (row := re.fullmatch(r"(\w[^\t]*)\t(\d+)\t(\d+)\t(\d+)", line, re.ASCII)):
+            raise FuzzError(f"{out}/runs: line {at} is not a run: its machine and three numbers are expected")
+        sums[row[1]] = [a + int(b) for a, b in zip(sums.get(row[1], [0, 0, 0]), row.groups()[1:])]
+    print(PAGE, end="")
     print("| runs under | scripts | calls and accesses | wrong |\n|---|---|---|---|")
     for name, (runs, calls, wrong) in sorted(sums.items()):
         print(f"| {name} | {runs:,} | {calls:,} | {wrong} |")
@@ -153,6 +166,8 @@ def write_page(image: str, out: pathlib.Path) -> int:
 def report(out: pathlib.Path, cover: str, arguments: argparse.Namespace) -> int:
     """Print what was run and reached. Returns how many scripts something was wrong with."""
     files = arguments.files
+    if not (out / "totals").is_file():
+        raise FuzzError(f"no script was run; what AFL++ said is in {out}/afl.log")
     runs, calls, wrong = map(int, (out / "totals").read_text(encoding="ascii").split())
     with open(out / "runs", "a", encoding="ascii") as file:
         file.write(f"{arguments.sched}, {arguments.smp} CPUs\t{runs}\t{calls}\t{wrong}\n")
@@ -166,8 +181,9 @@ def report(out: pathlib.Path, cover: str, arguments: argparse.Namespace) -> int:
     kept = len(list((out / "corpus").iterdir()))
     print(f"{runs} scripts, {calls} calls and accesses; corpus of {kept}; {wrong} wrong")
     for script in sorted(out.glob("wrong-*.script")):
-        first = script.with_suffix(".log").read_text(encoding="utf-8").splitlines()[0]
-        print(f"{script}: {first}; make fuzz ARGS=\"--shrink {script}\"")
+        log = script.with_suffix(".log")
+        first = log.read_text(encoding="utf-8", errors="replace").partition("\n")[0] if log.is_file() else ""
+        print(f"{script}: {first or 'its log is missing'}; make fuzz ARGS=\"--shrink {script}\"")
     return wrong
 
 
@@ -178,9 +194,8 @@ def nr_wrong(out: pathlib.Path) -> int:
 
 
 def learn(image: str, out: pathlib.Path, arguments: argparse.Namespace) -> int:
-    cover, table = build(image), table_of(image)
-    out.mkdir(parents=True, exist_ok=True)
-    corpus = ready_corpus(out, table)
+    table = table_of(image)
+    corpus, cover = ready_corpus(out, table), build(image)
     (out / "totals").unlink(missing_ok=True)
     shutil.rmtree(out / "afl", ignore_errors=True)
     bound = [] if arguments.seconds else ["-E", str(arguments.runs)]
@@ -272,9 +287,9 @@ def main() -> int:
     what.add_argument("--page", action="store_true", help="print docs/reached.md: all runs, what they reached by file")
     arguments = parser.parse_args()
     out = pathlib.Path(arguments.out).resolve()
-    for name in ("runs", "seconds", "smp"):
-        if (number := getattr(arguments, name)) is not None and number < 1:
-            raise FuzzError(f"--{name} {number}: at least 1 is expected")
+    for name, least in (("runs", 1), ("seconds", 1), ("smp", 1), ("seed", 0)):
+        if (number := getattr(arguments, name)) is not None and not least <= number <= MOST:
+            raise FuzzError(f"--{name} {number}: a number from {least} to {MOST} is expected")
     machine(arguments, image)
     script: str = arguments.shrink or arguments.source or arguments.run or ""
     if script and not os.path.isfile(script):
@@ -293,5 +308,9 @@ def main() -> int:
 if __name__ == "__main__":
     try:
         sys.exit(main())
-    except FuzzError as error:
+    except (FuzzError, QemuError) as error:
         sys.exit(f"fuzz: {error}")
+    except OSError as error:
+        sys.exit(f"fuzz: {error.filename or 'output'}: {error.strerror}")
+    except subprocess.CalledProcessError as error:
+        sys.exit(f"fuzz: {shlex.join(map(str, error.cmd))}: ended with status {error.returncode}")

@@ -19,26 +19,26 @@ def addresses_of(kernel: str) -> list[int]:
 
 def keep(file: pathlib.Path, kernel: str, ever: bytes) -> None:
     """Add the places @ever of @kernel to @file, which has what earlier runs of the same kernel reached."""
-    sign = sign_of(kernel)
-    if before := kept_of(file, sign):
+    addresses = addresses_of(kernel)
+    if before := kept_of(file, addresses):
         ever = bytes(a | b for a, b in zip(ever, before, strict=True))
-    file.write_bytes(sign + ever)
+    file.write_bytes(sign_of(addresses) + ever)
 
 
-def sign_of(kernel: str) -> bytes:
+def sign_of(addresses: list[int]) -> bytes:
     """The same for kernels with the same places."""
-    return hashlib.sha256(repr(addresses_of(kernel)).encode()).digest()
+    return hashlib.sha256(repr(addresses).encode()).digest()
 
 
 def kept(file: pathlib.Path, kernel: str) -> bytes:
-    """The places of @kernel in @file; none if it has those of another."""
-    return kept_of(file, sign_of(kernel))
+    """The places of @kernel in @file; none if it has those of another, or is damaged."""
+    return kept_of(file, addresses_of(kernel))
 
 
-def kept_of(file: pathlib.Path, sign: bytes) -> bytes:
-    """The places in @file; none if the file does not begin with @sign."""
-    text = file.read_bytes() if file.is_file() else b""
-    return text[len(sign):] if text.startswith(sign) else b""
+def kept_of(file: pathlib.Path, addresses: list[int]) -> bytes:
+    """The places in @file; none if they are not those at @addresses."""
+    text, sign = file.read_bytes() if file.is_file() else b"", sign_of(addresses)
+    return text[len(sign):] if text.startswith(sign) and len(text) == len(sign) + len(addresses) else b""
 
 
 def in_tree(name: str) -> str:
