@@ -5,7 +5,11 @@
 """
 
 import base64
+import bz2
+import contextlib
+import gzip
 import json
+import lzma
 import os
 import pathlib
 import random
@@ -240,6 +244,48 @@ def test_a_gigabyte_of_zeros_is_not_unpacked(lab, tmp_path):
     assert "neither file nor directory" in refused(lab, tmp_path / "link.tar")
 
 
+def member(name, size, kind):
+    """The header of a member of a tar archive."""
+    info = tarfile.TarInfo(name)
+    info.size, info.type = size, kind
+    return info.tobuf(tarfile.GNU_FORMAT)
+
+
+@pytest.mark.parametrize("name, kind", [("x", tarfile.GNUTYPE_LONGNAME), ("x", tarfile.GNUTYPE_LONGLINK),
+                                        ("x", tarfile.XHDTYPE), ("x", tarfile.XGLTYPE), ("build/x", tarfile.REGTYPE)])
+@pytest.mark.parametrize("opens", [gzip.open, bz2.open, lzma.open, open])
+def test_what_an_archive_has_beside_files_is_not_unpacked_without_end(lab, tmp_path, opens, name, kind):
+    """A name of gigabytes was read at once, and what is skipped was unpacked however much it is."""
+    with opens(tmp_path / "bomb.tar", "wb") as f:
+        f.write(member(name, 64 << 40, kind) + bytes(1 << 20))
+    assert "too big" in refused(lab, tmp_path / "bomb.tar")
+
+
+def test_an_archive_of_nothing_but_directories(lab, tmp_path, monkeypatch):
+    monkeypatch.setattr(submission, "MEMBERS_LIMIT", 5)
+    with tarfile.open(tmp_path / "many.tar.gz", "w:gz") as archive:
+        for number in range(51):
+            directory = tarfile.TarInfo(f"d{number}")
+            directory.type = tarfile.DIRTYPE
+            archive.addfile(directory)
+    assert "too big" in refused(lab, tmp_path / "many.tar.gz")
+    monkeypatch.setattr(submission, "ZIP_LIMIT", 100)
+    (tmp_path / "names.zip").write_bytes(bytes(101))
+    assert "too big" in refused(lab, tmp_path / "names.zip")
+
+
+def test_text_is_looked_through_once(lab, tree):
+    """Each of these was looked through again at each of its marks: for an hour, if a file is a megabyte."""
+    half = submission.FILE_LIMIT // 4
+    for code in ("/* " * half, '"' + '\\"' * half, "'" + "\\'" * half):
+        with contextlib.suppress(submission.Refused):
+            submission.check_code(lab, {hole.name: code for hole in lab.holes})
+    with contextlib.suppress(submission.Refused):
+        submission.check_code(spec.find("11"), {hole.name: "/* " * half for hole in spec.find("11").holes})
+    edit(tree, "sched/fair/eevdf/eevdf.c", " * Lab 5, search:", " */\n" + "/* Lab 5, search: \n" * (half // 5))
+    assert "52428 times" in refused(lab, tree)
+
+
 def test_a_file_or_a_region_is_missing(lab, tree):
     (tree / "sched/fair/eevdf/eevdf.h").unlink()
     assert "eevdf.h is not in it" in refused(lab, tree)
@@ -266,7 +312,10 @@ def test_what_was_built_may_be_in_an_archive(lab, tree, tmp_path):
     assert submission.read(lab, tmp_path / "mine.tar.gz").code == regions.stubs(lab)
 
 
-@pytest.mark.parametrize("code", ["#include <stdlib.h>", "# include <stdio.h>", 'asm("syscall");',
+@pytest.mark.parametrize("code", ["#if 0\n' /*\n#endif\nasm(\".incbin 'x'\");\n/* */",
+                                  "#define Q ' /*\nasm(\"syscall\");\n/* */", '#if 0\n"\\" /*\n#endif\nasm("");\n/* */',
+                                  "#if __has_include(<x/*>)\n#endif\nasm(\"syscall\");\n/* */",
+                                  "#include <stdlib.h>", "# include <stdio.h>", 'asm("syscall");',
                                   "#  /* */ include <a.h>", "as\\\nm(\"syscall\");", "%:include <a.h>",
                                   '#define OF(a, b) a##b\nOF(as, m)("syscall");', '"/*"; asm("syscall"); "*/";',
                                   "__attribute__((constructor)) void early(void) {}",

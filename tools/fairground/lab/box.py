@@ -26,6 +26,7 @@ from . import calls, variants
 from .spec import LabError
 
 OUTPUT_LIMIT = 256 << 10
+FILE_LIMIT = 256 << 20  # of each file that a tool writes
 DRAIN_S = 120  # for what is still in the pipes of a program that has ended
 CONFINE = ROOT / "tools/box/confine.c"
 UNCONFINED = 125  # the status of a program whose system calls could not be taken away
@@ -181,8 +182,7 @@ def _limit(limits: Limits) -> list[str]:
     words = ["prlimit", f"--cpu={limits.cpu_s}:{limits.cpu_s + 1}", "--core=0"]
     if limits.memory_mb:
         words.append(f"--as={limits.memory_mb << 20}")
-    if not limits.writes_files:
-        words.append("--fsize=0")
+    words.append(f"--fsize={FILE_LIMIT if limits.writes_files else 0}")
     return [*words, "--"]
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 
 from .spec import Hole, Lab, LabError
 
+COMMENT_ENDS = re.compile(r"\*/[ \t]*\n")
 BODY_ENDS = re.compile(r"^(?:\}|END\(\w+\))\n", re.MULTILINE)  # of a function in C, or in assembly
 
 
@@ -25,13 +26,13 @@ def end_line(lab: Lab, hole: Hole) -> str:
 
 def _begin(text: str, lab: Lab, hole: Hole) -> int:
     """Where the region of @hole begins: after its comment."""
-    comment = re.compile(rf"^/\*(?:\n \*)? Lab {lab.number}, {re.escape(hole.name)}: .*?\*/[ \t]*\n",
-                         re.MULTILINE | re.DOTALL)
-    found = list(comment.finditer(text))
-    if len(found) != 1:
+    begin = re.compile(rf"^/\*(?:\n \*)? Lab {lab.number}, {re.escape(hole.name)}: ", re.MULTILINE)
+    found = list(begin.finditer(text))
+    end = COMMENT_ENDS.search(text, found[0].end()) if found else None
+    if len(found) != 1 or not end:
         raise RegionError(f"{hole.file}: the comment \"Lab {lab.number}, {hole.name}: ...\" is there "
                           f"{len(found)} times; it must stay where it is, once, because your code is found by it")
-    return found[0].end()
+    return end.end()
 
 
 def _span(text: str, lab: Lab, hole: Hole) -> tuple[int, int]:

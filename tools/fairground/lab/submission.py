@@ -6,7 +6,11 @@ with the hand-out, said, and costs points once.
 """
 
 import ast
+import bz2
 import functools
+import gzip
+import io
+import lzma
 import os
 import pathlib
 import re
@@ -14,8 +18,9 @@ import subprocess
 import tarfile
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import IO, Any, cast
 
 from ..base import edit
 from ..base.errors import DAMAGE
@@ -26,7 +31,11 @@ from .spec import Lab, LabError, Wrong, all_labs
 FILE_LIMIT = 1 << 20          # of a file with regions
 ARCHIVE_LIMIT = 64 << 20      # of all that an archive unpacks to
 MEMBERS_LIMIT = 20_000
+ZIP_LIMIT = 128 << 20         # of a zip archive itself
+UNPACKED_LIMIT = 1 << 30      # of a tar archive, with what is skipped of it
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz", ".tar.xz", ".tar.bz2")
+TOO_BIG = f"it is too big: more than {ARCHIVE_LIMIT >> 20} MiB or {MEMBERS_LIMIT} files"
+COMPRESSED: dict[bytes, Callable[..., Any]] = {b"\x1f\x8b": gzip.open, b"BZh": bz2.open, b"\xfd7zXZ\0": lzma.open}
 # what readers of archives raise when bytes are missing, changed or encrypted
 DAMAGED = (*DAMAGE, zipfile.BadZipFile, OSError, RuntimeError)
 POLICY_LINES = 350
@@ -34,18 +43,19 @@ OWN_INCLUDE = re.compile(r'^#include "(?:sched|lib)/[\w/]+\.h"$', re.MULTILINE)
 OPERAND = r"(?:%r\w+|-?\d*\(%r\w+\)|\$-?(?:0x)?[\da-fA-F]+)"
 INSTRUCTION = re.compile(rf"(?:FUNCTION|END)\(x86_switch_stacks\)|\s+(?:(?:pushq|popq)\s+%r\w+|ret|"
                          rf"(?:movq|leaq|addq|subq|xchgq)\s+{OPERAND},\s*{OPERAND})\s*")
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|//[^\n]*", re.DOTALL)  # one without end: looked for once, not at each /*
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 SKIPPED = {"build", ".git"}  # directories of a student's tree
 # C as the compiler reads it: comments, strings and characters; a line that ends with \ goes on in the next
 SPLICE = re.compile(r"\\[ \t]*\n")
-NO_CODE = re.compile(COMMENT.pattern + r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'""", re.DOTALL)
+NO_CODE = re.compile(COMMENT.pattern + r"""|"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*'|(?P<open>["'])[^\n]*""", re.DOTALL)
 RAW_STRING = re.compile(r'\b(?:u8|[uUL])?R"')
 DIGRAPHS = {"%:": "#", "<:": "[", ":>": "]"}
 DIRECTIVE = re.compile(r"^[ \t]*#[ \t]*(\w+)", re.MULTILINE)
 DIRECTIVES = {"define", "undef", "if", "ifdef", "ifndef", "elif", "else", "endif"}
 FORBIDDEN = {"asm": "has assembly", "__asm__": "has assembly", "__asm": "has assembly",
-             "__attribute__": "has an attribute", "__attribute": "has an attribute", "_Pragma": "has a #pragma"}
+             "__attribute__": "has an attribute", "__attribute": "has an attribute", "_Pragma": "has a #pragma",
+             "__has_include": "looks for a file", "__has_include_next": "looks for a file"}
 BUILTIN = re.compile(r"__builtin_(?!(?:ctz|clz|ffs|popcount|expect|unreachable|add_overflow|sub_overflow|mul_overflow|"
                      r"memcpy|memset|constant_p)l*\b)\w+")
 PLAIN_C = "what is handed in is plain C, which calls no more than this lab allows"
@@ -102,6 +112,8 @@ class _Tree(_Files):
 
 class _Zip(_Files):
     def __init__(self, path: pathlib.Path) -> None:
+        if path.stat().st_size > ZIP_LIMIT:  # which may be all names
+            raise Refused(TOO_BIG)
         self._zip = zipfile.ZipFile(path)
 
     def names(self) -> Iterator[tuple[str, int]]:
@@ -114,15 +126,42 @@ class _Zip(_Files):
             return f.read(FILE_LIMIT + 1)
 
 
+class _Unpacked(io.BufferedIOBase):
+    """What a tar archive unpacks to. A few bytes can unpack to more than a host has time and memory for, even where it
+    is skipped, or is but a name.
+    """
+
+    def __init__(self, path: pathlib.Path) -> None:
+        with open(path, "rb") as f:
+            begin = f.read(6)
+        marks = [mark for mark in COMPRESSED if begin.startswith(mark)]
+        self._stream = COMPRESSED[marks[0]](path) if marks else open(path, "rb")
+
+    def tell(self) -> int:
+        return int(self._stream.tell())
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        if size is None or not 0 <= size <= 2 * FILE_LIMIT or self.tell() + size > UNPACKED_LIMIT:
+            raise Refused(TOO_BIG)
+        return bytes(self._stream.read(size))
+
+    def seek(self, to: int, whence: int = io.SEEK_SET, /) -> int:
+        if whence != io.SEEK_SET or to > UNPACKED_LIMIT:
+            raise Refused(TOO_BIG)
+        return int(self._stream.seek(to))
+
+
 class _Tar(_Files):
     """What is compressed as a whole is read once, from its beginning to its end."""
 
     def __init__(self, path: pathlib.Path) -> None:
-        self._tar = tarfile.open(path)
+        self._tar = tarfile.open(fileobj=cast(IO[bytes], _Unpacked(path)), mode="r:")
         self._files: dict[str, bytes] = {}
 
     def names(self) -> Iterator[tuple[str, int]]:
-        for info in self._tar:
+        for number, info in enumerate(self._tar):
+            if number >= 10 * MEMBERS_LIMIT:  # with what is skipped, and directories
+                raise Refused(TOO_BIG)
             if _is_skipped(info.name):
                 continue
             if info.isfile():
@@ -159,7 +198,7 @@ def _listed(files: _Files) -> dict[str, int]:
     for name, size in files.names():
         total += size
         if total > ARCHIVE_LIMIT or len(sizes) >= MEMBERS_LIMIT:
-            raise Refused(f"it is too big: more than {ARCHIVE_LIMIT >> 20} MiB or {MEMBERS_LIMIT} files")
+            raise Refused(TOO_BIG)
         sizes[name] = size
     if not sizes:
         raise Refused("it is empty: no file is in it")
@@ -247,7 +286,13 @@ def _code(name: str, text: str) -> str:
     text = SPLICE.sub("", text)
     if RAW_STRING.search(text):
         raise Refused(f"{name} has a raw string (R\"...\"), which this course does not use")
-    text = NO_CODE.sub(lambda m: " " if m[0].startswith("/") else m[0][0] * 2, text)
+
+    def blank(found: re.Match[str]) -> str:
+        if found["open"]:  # to the compiler, all up to the line's end is one thing
+            raise Refused(f"{name} has a quotation mark without another in its line: {found[0][:40]}")
+        return " " if found[0].startswith("/") else found[0][0] * 2
+
+    text = NO_CODE.sub(blank, text)
     for written, meant in DIGRAPHS.items():
         text = text.replace(written, meant)
     return text
