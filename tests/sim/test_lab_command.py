@@ -13,7 +13,7 @@ import pytest
 ROOT = pathlib.Path(__file__).parents[2]
 
 from fairground.__main__ import main
-from fairground.lab import handout, outputs
+from fairground.lab import grade, handout, outputs, roster, spec
 from fairground.base.settings import UsageError
 
 
@@ -190,6 +190,35 @@ def test_a_signal_leaves_no_temporary_directories(tmp_path):
         process.terminate()
         assert process.wait(60) == 128 + signal.SIGTERM and begun == [b"begun\n"] * 2
     assert not list(temporary.iterdir())
+
+
+def killed(lab, path, *_):
+    """In place of the grading: a process that is ended from outside, each time or, of a file's student, once."""
+    if str(path) == "always" or path.exists():
+        path.unlink(missing_ok=True)
+        os.kill(os.getpid(), signal.SIGKILL)
+    return grade.Grade(lab, 1, [], notes=["graded"])
+
+
+def test_the_end_of_a_worker_costs_nobody_a_grade(tmp_path, monkeypatch):
+    monkeypatch.setattr(grade, "of_submission", killed)
+    (tmp_path / "once").touch()
+    found = {"a": tmp_path / "a", "b": pathlib.Path("always"), "c": tmp_path / "once", "d": tmp_path / "d"}
+    rows = list(roster.rows(spec.find("5"), found, tmp_path / "build", 1, [], 2))
+    assert {row.student: row.grade.notes for row in rows} == {"a": ["graded"], "b": [], "c": ["graded"],
+                                                              "d": ["graded"]} and len(rows) == 4
+    assert [row.sentence for row in rows if row.student == "b"] == [roster.ENDED]
+    with pytest.raises(spec.LabError, match="again and again"):
+        list(roster.rows(spec.find("5"), dict.fromkeys("abcd", pathlib.Path("always")), tmp_path / "build", 1, [], 2))
+
+
+def test_workers_end_with_a_command_that_is_killed(tmp_path):
+    """They hold the pipe that this test reads to its end."""
+    with subprocess.Popen([sys.executable, "-c", A_CLASS, str(ROOT / "tools"), str(tmp_path / "build")],
+                          stdout=subprocess.PIPE, env={**os.environ, "TMPDIR": str(tmp_path)}) as process:
+        assert [process.stdout.readline() for _ in range(2)] == [b"begun\n"] * 2
+        process.kill()
+        assert process.stdout.read() == b""
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

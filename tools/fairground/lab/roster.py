@@ -6,14 +6,17 @@ Each worker is a process with a workshop of its own, so the judges, which are Py
 """
 
 import collections
-import concurrent.futures.process
+import concurrent.futures
 import csv
+import ctypes
 import io
 import os
 import pathlib
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +27,9 @@ from .spec import TIERS, Lab, LabError
 from .workshop import Workshop
 
 FINE = "everything is right"
+ENDED = ("not graded: the process that graded it was ended from outside, again and again; look at it, then grade it "
+         "by itself")
+PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -65,8 +71,13 @@ def submissions(directory: pathlib.Path) -> tuple[dict[str, pathlib.Path], list[
 _workshop: Workshop | None = None  # of this worker
 
 
-def _begin(temporary: str) -> None:
-    """In a worker, which a signal ends at once: what it and its programs leave behind is in @temporary."""
+def _begin(temporary: str, parent: int) -> None:
+    """In a worker, which a signal ends at once, as the end of its @parent does: what it and its programs leave behind
+    is in @temporary.
+    """
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
     tempfile.tempdir = os.environ["TMPDIR"] = temporary
 
 
@@ -76,20 +87,43 @@ def _grade(lab: Lab, student: str, path: pathlib.Path, build: pathlib.Path, seed
     return Row(student, grade.of_submission(lab, path, _workshop, seed, chosen))
 
 
-def rows(lab: Lab, found: dict[str, pathlib.Path], build: pathlib.Path, seed: int, chosen: list[str],
-         jobs: int) -> Iterator[Row]:
-    """A row for each submission, as they are done."""
+def _round(lab: Lab, left: dict[str, pathlib.Path], build: pathlib.Path, seed: int, chosen: list[str],
+           jobs: int) -> Iterator[Row]:
+    """A row for each submission that is @left, as they are done. BrokenProcessPool if a worker is ended."""
     with tempfile.TemporaryDirectory(prefix="fairground-") as temporary:
-        pool = concurrent.futures.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(temporary,))
+        pool = concurrent.futures.ProcessPoolExecutor(jobs, initializer=_begin, initargs=(temporary, os.getpid()))
         try:
-            tasks = [pool.submit(_grade, lab, student, path, build, seed, chosen) for student, path in found.items()]
+            tasks = [pool.submit(_grade, lab, student, path, build, seed, chosen) for student, path in left.items()]
             for task in concurrent.futures.as_completed(tasks):
-                yield task.result()
-        except concurrent.futures.process.BrokenProcessPool as error:
-            raise LabError("a process that grades was ended from outside; is there enough memory for --jobs "
-                           f"{jobs}?") from error
+                if not isinstance(task.exception(), BrokenProcessPool):
+                    yield task.result()
+            for task in tasks:
+                task.result()
         finally:
             pool.shutdown(cancel_futures=True)
+
+
+def rows(lab: Lab, found: dict[str, pathlib.Path], build: pathlib.Path, seed: int, chosen: list[str],
+         jobs: int) -> Iterator[Row]:
+    """A row for each submission, as they are done. If a worker is ended from outside, others take up what is left: at
+    the second time one alone, and whoever is graded when that is ended, too, gets a row that says so.
+    """
+    left, ended = dict(found), 0
+    while left:
+        try:
+            for row in _round(lab, left, build, seed, chosen, 1 if ended == 2 else jobs):
+                del left[row.student]
+                ended = min(ended, 1)
+                yield row
+        except BrokenProcessPool as error:
+            ended += 1
+            if ended == 4:
+                raise LabError("processes that grade are ended from outside again and again; is there enough memory "
+                               f"for --jobs {jobs}?") from error
+        if ended == 3:
+            student = next(iter(left))
+            del left[student]
+            yield Row(student, grade.Grade(lab, seed, chosen, refused=ENDED))
 
 
 # --- forms ----------------------------------------------------------------------------------------------------
