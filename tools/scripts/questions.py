@@ -108,8 +108,8 @@ QUESTIONS = {
             lambda rows, _, n: sum(waited(row) + row["cpu_ns"] / 1e6 for row in rows) / 3)),
     "nice": Question(
         "Shares by weight",
-        "{count} programs of nice 0 and one of nice {nice} never sleep, on one CPU under CFS. Nice {nice} has the "
-        "weight {weight}, nice 0 has 1024. Which part of the CPU does that program get in the long run, in %?",
+        "A program of nice {nice} and {count} of nice 0 never sleep, on one CPU under CFS. Nice {nice} has the weight "
+        "{weight}, nice 0 has 1024. Which part of the CPU does the first get in the long run, in %?",
         lambda r: (lambda nice: {"count": r.randrange(1, 5), "nice": nice, "weight": WEIGHT[nice]})(r.randrange(1, 11)),
         lambda n: 100 * n["weight"] / (1024 * n["count"] + n["weight"]), 0.2,
         Run(lambda n: f"--time 100s hogs:n={n['count']} hogs:n=1,nice={n['nice']}",
@@ -136,8 +136,8 @@ QUESTIONS = {
         mean_vruntime, 0.02),
     "groups": Question(
         "Shares in a tree",
-        "Group a has {shares} shares and one hog, group b has 1024 shares and {inner} hogs, and {outer} hogs of nice 0 "
-        "are in no group, on one CPU. Which part of the CPU does one hog of b get in the long run, in %?",
+        "On one CPU are hogs: one in group a, which has {shares} shares, {inner} in group b, which has 1024 shares, "
+        "and {outer} of nice 0 in no group. Which part of the CPU does one hog of b get in the long run, in %?",
         lambda r: {"shares": 1024 * r.randrange(2, 6), "inner": r.randrange(2, 5), "outer": r.randrange(1, 4)},
         lambda n: 100 * 1024 / (n["shares"] + 1024 * (1 + n["outer"])) / n["inner"], 0.2,
         Run(lambda n: f"--time 100s group:name=a,shares={n['shares']} hogs:n=1,group=a group:name=b "
