@@ -126,18 +126,19 @@ TOO_LONG = "int x;\nint f(void) { return A39; }\n"
     (BOMB + TOO_LONG, {"memory_mb": 200}, "the compiler needs too much memory for sched/a.c"),
     ("int f(void) { return " + "(" * 100_000 + "1" + ")" * 100_000 + "; }\n", {},
      "the compiler breaks down at sched/a.c (internal compiler error): is something in it nested very deeply?"),
+    ("char all_of_it[1ull << 36] = { 1 };\n", {}, "the compiler makes more than 256 MiB of sched/a.c"),
     ("int f(void) { return 1 }\n", {}, "sched/a.c:1: expected ';' before '}' token"),
-], ids=["time", "memory", "depth", "error"])
+], ids=["time", "memory", "depth", "size", "error"])
 def test_a_compiler_that_is_stopped_is_not_tried_again(tmp_path, monkeypatch, code, limits, said):
     monkeypatch.setattr(workshop, "BUILD_LIMITS", dataclasses.replace(workshop.BUILD_LIMITS, **limits))
     place = workshop.Workshop(tmp_path, 1)
     (place.tree / "build/sim/sched").mkdir(parents=True)
     (place.tree / "sched").mkdir()
     (place.tree / "sched/a.c").write_text(code, encoding="utf-8")
-    (place.tree / "Makefile").write_text("WARN := -Wall\nbuild/sim/%.o: %.c\n\t@echo >>runs\n"
+    (place.tree / "Makefile").write_text("WARN := -Wall\nbuild/sim/%.o: %\n\t@echo >>runs\n"
                                          "\t@LC_ALL=C gcc -c $< -o $@\n", encoding="utf-8")
     with pytest.raises(workshop.BuildFailed) as caught:
-        place.build(["build/sim/sched/a.o"])
+        place.build(["build/sim/sched/a.c.o"])
     assert str(caught.value) == said
     assert (place.tree / "runs").read_text(encoding="utf-8") == "\n" * (1 if said.startswith("the compiler") else 2)
 

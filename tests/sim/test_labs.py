@@ -407,6 +407,24 @@ def test_the_kernels_code_is_in_an_order_that_the_seed_draws(tmp_path):
     assert sorted(orders[0].splitlines()) == sorted(orders[2].splitlines())
 
 
+def test_half_of_a_file_that_a_killed_grader_left_is_not_taken_for_a_whole_one(tmp_path, monkeypatch):
+    """make believes an object that is newer than its source."""
+    def killed(*_):
+        (bench.tree / "build/half.o").touch()
+        raise KeyboardInterrupt
+
+    bench = workshop.Workshop(tmp_path, 1)
+    (bench.tree / "build").mkdir(parents=True)
+    (bench.tree / "build/whole.o").touch()
+    os.utime(bench.tree / "build/whole.o", (1, 1))
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(workshop.box, "tool", killed)
+        bench._make(["image"])
+    bench._lock.close()
+    again = workshop.Workshop(tmp_path, 1)
+    assert again.tree == bench.tree and os.listdir(again.tree / "build") == ["whole.o"]
+
+
 def test_a_record_of_another_run_is_known(tmp_path):
     schedsim = pathlib.Path(os.environ.get("B", "build")).resolve() / "schedsim"
 

@@ -27,6 +27,7 @@ LINK = re.compile(r"undefined reference to `(\w+)'")
 OUT_OF_TIME = re.compile(r"^\S+: .*CPU time limit exceeded", re.MULTILINE)
 OUT_OF_MEMORY = re.compile(r"^(?:virtual memory exhausted|\S+: out of memory allocating|"
                            r"\S+: fatal error: Killed signal)", re.MULTILINE)
+OUT_OF_SPACE = re.compile(r"^\S+: .*File size limit exceeded", re.MULTILINE)
 BROKEN_DOWN = re.compile(r"^\S+: internal compiler error", re.MULTILINE)
 NOT_MADE = re.compile(r"\*\*\* \[(?:\S+: )?build/(\S+)\.\w+\]")
 BUILD_LIMITS = box.Limits(cpu_s=40, wall_s=600, memory_mb=4096, writes_files=True)  # time and memory of each process
@@ -90,11 +91,31 @@ class Workshop:
         self.key = str(secrets.randbits(63))  # of the records of unit tests
         self.checks: dict[str, list[str]] = {}  # of each reference's program and test: the record
         self._kept: set[pathlib.Path] = set()  # programs of references
+        self._mark = self.tree.with_name(f"{self.tree.name}.unfinished")
+        self._drop_halves()
         self._ready = False
         self._known_calls: dict[int, set[str]] = {}  # of each lab's files in the kernel, without a student's code
         self._may_look: dict[int, objects.Look] = {}  # of each lab's files, how they may look
 
     # --- the tree ---------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _unfinished(self) -> Iterator[None]:
+        """Within, files are built or copied. Whoever is killed meanwhile leaves a mark."""
+        self._mark.touch()
+        yield
+        self._mark.unlink()
+
+    def _drop_halves(self) -> None:
+        """Remove what is as new as the mark of a process that was killed: it may be half of a file, and make would take
+        it for a whole one.
+        """
+        if self._mark.exists():
+            since = self._mark.stat().st_mtime_ns
+            for path in (self.tree / "build").rglob("*"):
+                if path.is_file() and path.stat().st_mtime_ns >= since:
+                    path.unlink()
+            self._mark.unlink()
 
     def _seed_objects(self) -> None:
         """Take over what a hand-out brings, then what the build directory has, with its times."""
@@ -127,7 +148,8 @@ class Workshop:
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / name, copy) if fresh else shutil.copy(ROOT / name, copy)
         if fresh:
-            self._seed_objects()
+            with self._unfinished():
+                self._seed_objects()
         for top in ("sched", "lib", "sim", "kernel", "tests"):
             for path in (self.tree / top).rglob("*"):
                 if path.is_file() and str(path.relative_to(self.tree)) not in set(wanted):
@@ -184,8 +206,9 @@ class Workshop:
 
     def _make(self, targets: list[str], *words: str) -> box.Ended:
         make = os.environ.get("MAKE", "make")
-        return box.tool([make, "--no-print-directory", "-k", f"-j{self.jobs}", "B=build", *words, *targets], self.tree,
-                        BUILD_LIMITS, self.environment())
+        with self._unfinished():
+            return box.tool([make, "--no-print-directory", "-k", f"-j{self.jobs}", "B=build", *words, *targets],
+                            self.tree, BUILD_LIMITS, self.environment())
 
     def _lenient(self) -> str:
         """The makefile's warnings, none of which is an error."""
@@ -219,6 +242,7 @@ class Workshop:
         for pattern, sentence in (
                 (OUT_OF_TIME, f"the compiler did not end: {{}} took more than {BUILD_LIMITS.cpu_s} s"),
                 (OUT_OF_MEMORY, "the compiler needs too much memory for {}"),
+                (OUT_OF_SPACE, f"the compiler makes more than {box.FILE_LIMIT >> 20} MiB of {{}}"),
                 (BROKEN_DOWN, "the compiler breaks down at {} (internal compiler error): is something in it nested "
                               "very deeply?")):
             if found := pattern.search(ended.text):
@@ -230,7 +254,7 @@ class Workshop:
         if not not_made:
             return "a file"
         path = not_made[1].removeprefix("look/").partition("/")[2]  # below build/sim, build/kernel, ... as in the tree
-        return next((path + end for end in (".c", ".S") if (self.tree / (path + end)).exists()), not_made[1])
+        return next((path + end for end in ("", ".c") if (self.tree / (path + end)).is_file()), not_made[1])
 
     def _scheduler(self, more: list[str]) -> list[pathlib.Path]:
         """The simulator's objects of the scheduler, and the objects @more."""
