@@ -65,13 +65,19 @@ SCX_CFLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -
 SCX_KERNEL := -g0 -fPIE -mno-red-zone -mgeneral-regs-only -fcf-protection=none \
 	-fno-stack-protector -fno-asynchronous-unwind-tables -fno-optimize-sibling-calls -fsanitize-coverage=trace-pc \
 	-Werror=frame-larger-than=2048
-scx: $(B)/schedsim scx-programs ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so and main.o
+# And as a module for the page, if there is a clang that can make one (web/program.mjs). LLVM knows modules that share
+# their memory under the name of Emscripten's system only.
+SCX_WASM = $(WASM_CC) --target=wasm32-unknown-emscripten
+SCX_WASM_CFLAGS = $(filter-out -g $(SCX_ZERO),$(SCX_CFLAGS)) -Wno-everything -ftrivial-auto-var-init=zero \
+	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang
+SCX_WASM_LD = $(SCX_WASM) -nostdlib -Wl,-shared,--experimental-pic,--strip-all
+scx: $(B)/schedsim scx-programs ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so, main.o and main.wasm
 scx-programs: $(INC)/.made
 	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named'; exit 2; }
 	$(Q)mkdir -p $(B)/scx
 	@echo "  SCX     $(B)/scx/$(SCX).so"
 	$(Q)set -e; out=$(B)/scx/$(SCX); made=$$out.$$$$; trap "rm -rf $$made" EXIT; mkdir $$made; \
-	sim= kernel= place=$(if $(SCX_ALSO),first,only) left=$(words $(SCX_ALSO)); \
+	sim= kernel= wasm= place=$(if $(SCX_ALSO),first,only) left=$(words $(SCX_ALSO)); \
 	for source in $(SRC) $(SCX_ALSO); do \
 		unit=$$made/$$left; \
 		$(CC) $(SCX_CFLAGS) -E -o $$unit.i $$source; \
@@ -79,12 +85,14 @@ scx-programs: $(INC)/.made
 			<$$unit.i >$$unit.c; \
 		$(CC) $(SCX_CFLAGS) -I$$(dirname $$source) -c -o $$unit.sim.o $$unit.c; \
 		$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$$(dirname $$source) -c -o $$unit.o $$unit.c; \
-		sim="$$sim $$unit.sim.o"; kernel="$$kernel $$unit.o"; \
+		$(SCX_WASM) $(SCX_WASM_CFLAGS) -I$$(dirname $$source) -c -o $$unit.wasm.o $$unit.c 2>$$unit.log || :; \
+		sim="$$sim $$unit.sim.o"; kernel="$$kernel $$unit.o"; wasm="$$wasm $$unit.wasm.o"; \
 		left=$$((left - 1)); place=$$([ $$left = 0 ] && echo last || echo middle); \
 	done; \
 	$(CC) -shared -Wl,-Bsymbolic,-z,muldefs -o $$made/so $$sim; \
 	$(KCC) -r -nostdlib -Wl,-z,muldefs -o $$made/o $$kernel; \
-	mv $$made/so $$out.so; mv $$made/o $$out.o
+	mv $$made/so $$out.so; mv $$made/o $$out.o; \
+	if $(SCX_WASM_LD) -o $$made/wasm $$wasm 2>$$unit.log; then mv $$made/wasm $$out.wasm; else rm -f $$out.wasm; fi
 .PHONY: scx-programs
 
 # The same program for a Linux with sched_ext, and what loads it there, in the form of Debian 13. libbpf takes what a

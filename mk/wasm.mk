@@ -32,13 +32,19 @@ $(B)/schedsim.wasm: $(WASM_OBJ)
 
 # The same as a library: one run in steps, for a page (sim/session.h), and exploration with its judge.
 SESSION_CALLS := room open run now length set policy nice rules policies ideal export close explore attempt operations
-SESSION_C := $(filter-out sim/main.c sim/explore/explore_wasi.c,$(WASM_C)) $(wildcard tests/oracle/*.c) \
+SESSION_C := $(filter-out sim/main.c sim/explore/explore_wasi.c sim/engine/scx_wasi.c,$(WASM_C)) \
+	$(wildcard tests/oracle/*.c) $(filter-out %_posix.c %/divide.c,$(wildcard sim/scx/*.c)) \
 	$(filter-out %/explore_wasi.c %/explore_main.c %/exhaustive.c,$(wildcard sim/explore/*.c))
 SESSION_OBJ := $(patsubst %,$(WASM)/%.o,$(SESSION_C))
-SESSION_LD := $(WASM_CC) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all \
-	$(SESSION_CALLS:%=-Wl,--export=session_%) -Wl,--export=__stack_pointer,--no-check-features
-$(B)/session.wasm: $(SESSION_OBJ)
+# Programs written for sched_ext are modules beside it. They have its memory, table and stack, and call its functions.
+SESSION_FOR_PROGRAMS := __stack_pointer scx_alloc memcpy memset
+SESSION_LD := $(WASM_CC) --target=wasm32-wasi -mexec-model=reactor -Wl,--strip-all,--no-check-features,--stack-first \
+	$(SESSION_CALLS:%=-Wl,--export=session_%) $(SESSION_FOR_PROGRAMS:%=-Wl,--export=%) \
+	-Wl,--export-table,--growable-table,@$(WASM)/exports
+$(WASM)/exports: $(B)/scx/exports/scx_exports.inc
+	$(Q)mkdir -p $(@D) && sed 's/EXPORT(\(.*\))/--export=\1/' $< >$@
+$(B)/session.wasm: $(SESSION_OBJ) $(WASM)/exports
 	@echo "  LD      $@"
-	$(Q)$(SESSION_LD) -o $@ $^
+	$(Q)$(SESSION_LD) -o $@ $(SESSION_OBJ)
 
 wasm: $(B)/schedsim.wasm $(B)/session.wasm ## the simulator as WebAssembly: build/schedsim.wasm, session.wasm

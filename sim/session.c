@@ -7,6 +7,7 @@
 #include "sim/engine/plugin.h"
 #include "sim/policy/policy.h"
 #include "sim/report/decisions.h"
+#include "sim/scx/scx.h"
 #include "sim/session.h"
 #include "sim/setup.h"
 
@@ -159,11 +160,13 @@ void session_open(int nr)
 	s->sim = setup_sim(&s->options, &s->machine, policies[0]);
 	sched_tunable_write(s->sim->s, "sched_schedstats", "1", 1);
 	setup_apply(s->sim, &s->options, &s->machine);
+	if (scx_name())
+		scx_load(s->sim);
 	if (*events)
 		s->events = output_create("events", events);
 	if (s->options.decisions)
-		s->decisions =
-			decisions_open(s->sim, &s->report, policies[0], s->options.decisions);
+		s->decisions = decisions_open(s->sim, &s->report, setup_label(policies[0]),
+					      s->options.decisions);
 	s->listener = (struct sim_listener){ .event = note_event,
 					     .switched = note_switch,
 					     .runnable = note_runnable };
@@ -275,8 +278,10 @@ int session_set(void)
 
 int session_policy(void)
 {
-	enter();
-	return leave(sched_fair_swap(session.sim->s, room, 0));
+	int error = setup_swap(session.sim, room);
+
+	flush();
+	return error;
 }
 
 int session_nice(int pid, int nice)

@@ -153,18 +153,25 @@ void setup_start(struct sim *sim, struct workload *w)
 			    SIM_MAX_TASKS);
 }
 
-void setup_run(struct sim *sim, const struct options *o, u64 duration)
+int setup_swap(struct sim *sim, const char *policy)
 {
 	int error;
 
+	sim_select(sim);
+	sim_enter(sim, 0);
+	error = sched_fair_swap(sim->s, policy, 0);
+	if (!error)
+		scx_leave(sim);
+	sim_leave(sim);
+	return error;
+}
+
+void setup_run(struct sim *sim, const struct options *o, u64 duration)
+{
 	if (o->swap && o->swap_at < duration) {
 		if (!sim_run(sim, SIM_START + o->swap_at))
 			return;
-		sim_select(sim);
-		sim_enter(sim, 0);
-		error = sched_fair_swap(sim->s, o->swap, 0);
-		sim_leave(sim);
-		if (error)
+		if (setup_swap(sim, o->swap))
 			usage_error("--swap: no policy is called %s", o->swap);
 	}
 	sim_run(sim, SIM_START + duration);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // One run in steps: build/session.wasm (sim/session.h) with its files. For browsers and Node.
 
-import {Exit, makeSystem} from './wasi.mjs';
+import {compileProgram, placeProgram, putProgram} from './program.mjs';
+import {Exit, makeSystem, plain} from './wasi.mjs';
 
 const STATES = ['time', 'decision', 'end', 'failed'];
 const DECISIONS = 'decisions.json', EVENTS = 'events';
@@ -76,6 +77,23 @@ export class Session {
     }
   }
 
+  // For sim/scx/guard_wasi.c: put the program in the file whose name is at @name beside the simulator. Returns where it
+  // is, or 0, and the reason at @error.
+  load(name, error, size) {
+    const {exports} = this.instance, memory = new Uint8Array(exports.memory.buffer);
+    const file = this.system.disk.get(plain(new TextDecoder().decode(memory.subarray(name, memory.indexOf(0, name)))));
+    try {
+      if (!file)
+        throw new Error('there is no such file');
+      const compiled = compileProgram(file.content()), base = placeProgram(compiled, exports);
+      this.program = {compiled, base};
+      return putProgram(compiled, exports, base);
+    } catch ({message}) {
+      new TextEncoder().encodeInto(message.slice(0, size / 4), new Uint8Array(exports.memory.buffer, error, size - 1));
+      return 0;
+    }
+  }
+
   begin(files) {
     this.connect(makeSystem(['schedsim'], files));
     this.instance.exports._initialize();
@@ -84,7 +102,7 @@ export class Session {
   connect(system) {
     this.system = system;
     this.instance = new WebAssembly.Instance(this.compiled, {...system.imports,
-      explore: {attempt: () => this.attempt(), leave() { throw new Left(); }}});
+      explore: {attempt: () => this.attempt(), leave() { throw new Left(); }}, program: {load: (...at) => this.load(...at)}});
     system.attach(this.instance.exports.memory);
   }
 
@@ -149,6 +167,8 @@ export class Session {
     const from = this.instance.exports.memory.buffer, to = child.instance.exports.memory;
     if (to.buffer.byteLength < from.byteLength)
       to.grow((from.byteLength - to.buffer.byteLength) / 65536);
+    if (this.program)
+      putProgram(this.program.compiled, child.instance.exports, this.program.base);
     new Uint8Array(to.buffer).set(new Uint8Array(from));
     return child;
   }

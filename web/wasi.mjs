@@ -38,8 +38,8 @@ class File {
   }
 }
 
-// "/tmp/./a" and "tmp/a" are one name.
-function plain(name) {
+/** "/tmp/./a" and "tmp/a" are one name. */
+export function plain(name) {
   return name.split('/').filter((part) => part && part !== '.').join('/');
 }
 

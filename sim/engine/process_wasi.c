@@ -49,6 +49,12 @@ void process_unload(const char *file)
 	(void)file;
 }
 
+void process_make_writable(void *address, size_t bytes)
+{
+	(void)address;
+	(void)bytes;
+}
+
 void process_use_huge_pages(void *memory, size_t bytes)
 {
 	(void)memory;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Between a program written for sched_ext and its host: the simulator (sim/scx/) or the kernel
- * (kernel/scx/). Both link all but scx.c, guard.c and timer.c, which are the simulator's own, and
+ * (kernel/scx/). Both link all but scx.c, guard_*.c and timer.c, which are the simulator's own, and
  * each has the functions of the second part.
  */
 #pragma once

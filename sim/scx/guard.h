@@ -1,36 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Operations of a program are native code that nobody has verified. A wild pointer or an endless
+ * Operations of a program are code that nobody has verified. A crash or, in native code, an endless
  * loop in one ends the operation, and the scheduler is thrown out; the simulator goes on.
+ * guard_posix.c is for native code, and guard_wasi.c for WebAssembly.
  */
 #pragma once
 
-#include <setjmp.h>
+#include "lib/types.h"
 
 struct ext_call;
+struct scx_program;
 
-/* An operation that is being called; they nest, for one CPU's may cause one of another CPU. */
-struct guard {
-	sigjmp_buf start;
-	const char *operation;
-	struct ext_call *call;
-	struct guard *before;
-};
-
-/* @what calls the program's operation @op; it returns at the end of that, or where it crashed. */
-#define WITHIN_GUARD(c, op, what)                                                                  \
-	do {                                                                                       \
-		struct guard guard_;                                                               \
-		guard_enter(&guard_, c, op);                                                       \
-		if (!sigsetjmp(guard_.start, 0))                                                   \
-			what;                                                                      \
-		else                                                                               \
-			guard_crashed(&guard_);                                                    \
-		guard_leave(&guard_);                                                              \
-	} while (0)
-
-void guard_enter(struct guard *g, struct ext_call *c, const char *op);
-void guard_leave(struct guard *g);
-void guard_crashed(struct guard *g);
+/* The program in @file; NULL with a reason in @error if there is none. */
+const struct scx_program *guard_load(const char *file, const char **error);
+/*
+ * Calls the program's function @fn, its operation @op. 0 if it crashed: @c is told. Calls nest, for
+ * an operation of one CPU may cause one of another CPU.
+ */
+u64 guard_call(struct ext_call *c, const char *op, void *fn, u64 x, u64 y, u64 z);
 /* From now on crashes and hangs inside operations end these alone. */
 void guard_open(void);

@@ -48,10 +48,10 @@ void scx_keep_left(struct scx_left *left)
 u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 c)
 {
 	struct scx_frame frame = { .call = call, .outer = host.top };
-	volatile u64 result = 0;
+	u64 result;
 
 	host.top = &frame;
-	WITHIN_GUARD(call, op, result = ((u64(*)(u64, u64, u64))fn)(a, b, c));
+	result = guard_call(call, op, fn, a, b, c);
 	host.top = &frame;
 	scx_end_call(&frame);
 	host.top = frame.outer;
@@ -228,7 +228,7 @@ void scx_open(const char *spec)
 	file = strsep(&rest, ",");
 	/* Without a slash dlopen() would search the system's libraries. */
 	snprintf(host.path, sizeof(host.path), "%s%s", strchr(file, '/') ? "" : "./", file);
-	scx.program = process_load(host.path, "scx_program", &error);
+	scx.program = guard_load(host.path, &error);
 	if (!scx.program)
 		usage_error("--scx %s: %s", file, error);
 	check_program(file);
@@ -284,6 +284,14 @@ static void watch(struct sim *sim)
 		end->message);
 	sim->after_event = NULL;
 	sim_leave(sim);
+}
+
+void scx_leave(struct sim *sim)
+{
+	if (sim->after_event != watch)
+		return;
+	give_back(sim);
+	sim->after_event = NULL;
 }
 
 /* Memory for the program, in its first state, on @sim. */

@@ -3,7 +3,8 @@
 //
 // Usage: node run_session.mjs SESSION.wasm DIRECTORY <runs.json
 // where runs.json is a list of {words, step, at}: a run by steps of so many decisions, which is forked at @at ns. Leaves
-// DIRECTORY/N.run, N.fork and N.other: what the run, an unchanged fork of it, and one with another policy decided.
+// DIRECTORY/N.run, N.fork and N.other: what the run, an unchanged fork of it, and one with another policy decided, and
+// N.err, which the run said on its way.
 // Prints for each the number of steps, or the error.
 import fs from 'fs';
 import path from 'path';
@@ -33,6 +34,7 @@ for (const [number, {words, step, at, policy, files}] of JSON.parse(fs.readFileS
     go(other, step);
     for (const [name, each] of Object.entries({run: session, fork, other}))
       save(name, each.close());
+    save('err', session.errors());
     results.push(steps);
   } catch (error) {
     results.push(error.message);

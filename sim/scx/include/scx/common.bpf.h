@@ -31,7 +31,7 @@ typedef u64 __attribute__((may_alias)) __u64_alias_t;
 
 /* No more CPUs than the machine has are to be read or written. */
 typedef struct cpumask {
-	unsigned long bits[NR_CPUS / 64];
+	unsigned long bits[NR_CPUS / 8 / sizeof(unsigned long)];
 } cpumask_t;
 
 /* A mask of a program's own: programs cast the one to the other. */

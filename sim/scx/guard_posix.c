@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See guard.h. */
+/* Programs as native code, whose crashes are signals; see guard.h. */
+#include <setjmp.h>
 #include <string.h>
 
 #include "sim/engine/process.h"
@@ -10,23 +11,16 @@
 
 #define INIT_MS 10000u
 
+struct guard {
+	sigjmp_buf start;
+	const char *operation;
+	struct ext_call *call;
+	struct guard *before;
+};
 static struct guard *innermost;
-/* Set before a jump, for guard_crashed(). */
+/* Set before a jump, for crashed(). */
 static const char *volatile cause;
 static const void *volatile place;
-
-void guard_enter(struct guard *g, struct ext_call *c, const char *op)
-{
-	g->operation = op;
-	g->call = c;
-	g->before = innermost;
-	innermost = g;
-}
-
-void guard_leave(struct guard *g)
-{
-	innermost = g->before;
-}
 
 /* The class checks what it gets before it locks anything, so no lock is left behind. */
 static void leave_operation(const char *phrase, const void *address)
@@ -57,7 +51,7 @@ static bool is_near_stack(const struct guard *g, const void *address)
 	return (uintptr_t)g - (uintptr_t)address < 16u << 20;
 }
 
-void guard_crashed(struct guard *g)
+static void crashed(struct guard *g)
 {
 	char text[EXT_MESSAGE_LEN], where[32] = "";
 
@@ -68,6 +62,25 @@ void guard_crashed(struct guard *g)
 	snprintf(text, sizeof(text), "%s on CPU %u %s%s", g->operation, scx_sim()->this_cpu, cause,
 		 where);
 	ext_report(g->call, EXT_EXIT_ERROR, 0, text);
+}
+
+const struct scx_program *guard_load(const char *file, const char **error)
+{
+	return process_load(file, "scx_program", error);
+}
+
+u64 guard_call(struct ext_call *c, const char *op, void *fn, u64 x, u64 y, u64 z)
+{
+	struct guard guard = { .operation = op, .call = c, .before = innermost };
+	volatile u64 result = 0;
+
+	innermost = &guard;
+	if (!sigsetjmp(guard.start, 0))
+		result = ((u64(*)(u64, u64, u64))fn)(x, y, z);
+	else
+		crashed(&guard);
+	innermost = guard.before;
+	return result;
 }
 
 void guard_open(void)
