@@ -31,12 +31,17 @@ $(B)/bugs/.made: tools/scripts/page_bugs.py mk/page.mk $(wildcard tests/mutants/
 		-- $(SESSION_LD) -- $(SESSION_OBJ)
 	$(Q)touch $@
 
+# Programs written for sched_ext that the page offers.
+PAGE_PROGRAMS := $(wildcard examples/scx/*.bpf.c)
+$(B)/scx/.page: $(PAGE_PROGRAMS) mk/sim.mk tools/scripts/scx_maps.py $(wildcard sim/scx/include/scx/*)
+	$(Q)$(foreach source,$(PAGE_PROGRAMS),$(MAKE) --no-print-directory scx-programs SRC=$(source) &&) touch $@
+
 $(B)/fairground.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/presets.json $(B)/web/phrases.json \
-		$(B)/web/.fetched $(B)/bugs/.made $(wildcard examples/policies/*.policy)
+		$(B)/web/.fetched $(B)/bugs/.made $(B)/scx/.page $(wildcard examples/policies/*.policy)
 	@echo "  PAGE    $@"
 	$(Q)$(PAGE_TSC)
 	$(Q)node web/page/build.mjs $(PAGE_MODULES) $(B)/session.wasm $(B)/web/presets.json \
-		$(B)/web/phrases.json $@ $(B)/bugs $(PAGE_BUGS)
+		$(B)/web/phrases.json $@ $(B)/scx $(B)/bugs $(PAGE_BUGS)
 
 # The part of it that looks at recorded runs: `make report` puts it into reports.
 $(B)/viewer.html: $(wildcard web/*.mjs web/page/*) $(B)/session.wasm $(B)/web/phrases.json $(B)/web/.fetched

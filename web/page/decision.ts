@@ -89,7 +89,7 @@ export function drawDecision(run: Run, at: number) {
     return ['number', 'tree', 'table', 'behind'].forEach((id) => $(id).replaceChildren());
   }
   const family = d.candidates ? 'fair' : d.kind === 'pool' ? 'quota' : d.kind, why = RULES[family]?.[d.rule];
-  $('decision').querySelector('h2')!.textContent = `${KINDS[d.kind] ?? d.kind} (${hasKey(d) && run.made?.files[OWN_FILE] ? nameOf(run.made.files[OWN_FILE]) : d.policy ?? run.name}, CPU ${d.cpu ?? d.chosen})`;
+  $('decision').querySelector('h2')!.textContent = `${KINDS[d.policy === 'ext' ? d.policy : d.kind] ?? d.kind} (${hasKey(d) && run.made?.files[OWN_FILE] ? nameOf(run.made.files[OWN_FILE]) : d.policy ?? run.name}, CPU ${d.cpu ?? d.chosen})`;
   $('rule').textContent = `${d.kind}: ${d.comm || (d.pid ? '' : d.outcome ?? '')} ${d.pid || ''}` +
     `${d.kind === 'select' ? ` → CPU ${d.chosen}` : !['pick', 'preempt', 'tick'].includes(d.kind) ? '' : d.answer ? ': yes' : ': no'}, ` +
     `${TEXT.because} ${why ?? d.rule ?? '?'}` + (d.aim ? `; aimed at CPU ${d.aimed}: ${RULES.aim[d.aim] ?? d.aim}` : '') + '.';

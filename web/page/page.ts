@@ -16,13 +16,15 @@ import {OWN_LIMIT, filesOf, makeOwn, mistakeIn, nameOf, wordsOf} from './own';
 import {drawAverages as drawChart} from './views';
 
 type Preset = {group: string, name: string, sched: string, words: string, file: string};
-declare const WASM_GZIP: string, WORKER: string, PRESETS: Preset[], DELTAS: Record<string, unknown[]>,
+declare const WASM_GZIP: string, PROGRAMS_GZIP: Record<string, string>, WORKER: string, PRESETS: Preset[], DELTAS: Record<string, unknown[]>,
   POLICIES: Record<string, string[]>;
 
 const BUILT_IN = Object.keys(POLICIES);
+const PROGRAM = 'scx:';   // the beginning of a choice that is a program for sched_ext and not a policy
+const programs = Object.keys(PROGRAMS_GZIP).map((file) => PROGRAM + file.replace('.wasm', '')), dropped: Record<string, Uint8Array> = {};
 const state = {work: 'hogs:n=2 bursts:run=2ms,sleep=10ms', file: '', machine: '', cpus: 1, ms: 100, policies: ['cfs', 'eevdf'], shown: 0, at: 0, tour: 0, bug: 0, own: ''};
 const LINK_MS = 150;   // after a step
-let worker: Worker | null = null, wasm: Promise<{bytes: ArrayBuffer, compiled: WebAssembly.Module}> | null = null, limit = 0, linking = 0;
+let worker: Worker | null = null, wasm: Promise<{bytes: ArrayBuffer, compiled: WebAssembly.Module, programs: Record<string, Uint8Array>}> | null = null, limit = 0, linking = 0;
 let wrong = (line: number, sentence: string) => {};   // a mistake in the policy of one's own
 
 const say = (text: string) => { $('error').textContent = text; };
@@ -34,11 +36,17 @@ const {show, current} = look;
 
 // --- running -------------------------------------------------------------------------------------
 
+function unzipped(text: string): Promise<ArrayBuffer> {
+  const packed = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+  return new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
+}
+
 // Compiled once: what the browser has made fast is fast in the next run, too.
 async function unpacked() {
-  const packed = Uint8Array.from(atob(WASM_GZIP), (c) => c.charCodeAt(0));
-  const bytes = await new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream('gzip'))).arrayBuffer();
-  return {bytes, compiled: await WebAssembly.compile(bytes)};
+  const bytes = await unzipped(WASM_GZIP), given: Record<string, Uint8Array> = {};
+  for (const [file, text] of Object.entries(PROGRAMS_GZIP))
+    given[file] = new Uint8Array(await unzipped(text));
+  return {bytes, compiled: await WebAssembly.compile(bytes), programs: given};
 }
 
 function stop(text = '') {
@@ -50,7 +58,8 @@ function stop(text = '') {
 }
 
 const allPolicies = () => state.own ? [nameOf(state.own), ...BUILT_IN] : BUILT_IN;
-const words = (policy: string, machine: Machine) => [...wordsOf(state.own), '--sched', policy, '--time', `${state.ms}ms`, ...machine.words,
+const chosenBy = (choice: string) => choice.startsWith(PROGRAM) ? ['--scx', `${choice.slice(PROGRAM.length)}.wasm`] : ['--sched', choice];
+const words = (choice: string, machine: Machine) => [...wordsOf(state.own), ...chosenBy(choice), '--time', `${state.ms}ms`, ...machine.words,
   ...(machine.hasCpus || /(^|\s)--(topology|opp)\s/.test(state.work) || /"platform"\s*:/.test(state.file) ? [] : ['--cpus', String(state.cpus)]),
   ...state.work.split(/\s+/).filter(Boolean), ...(state.file.trim() ? ['workload.json'] : [])];
 
@@ -75,7 +84,7 @@ async function work(message: object, most: number, done: (answer: any) => void, 
     return mistake && wrong(mistake.line, mistake.sentence);
   };
   const module = await (wasm ??= unpacked());
-  worker?.postMessage({...message, ...module});
+  worker?.postMessage({...message, ...module, programs: {...module.programs, ...dropped}});
 }
 
 // What a run is made of, while it is made.
@@ -90,9 +99,9 @@ function simulate(asked: any[], done: (found: Run[]) => void) {
     hear(parts[nr].line, events);
   };
   work({runs: asked.map((run) => ({...run, parts: DELTAS[run.bug]}))}, state.own ? OWN_LIMIT : 0, ({results}) => {
-    if (results.some((each: any) => !each.complete))
-      say(TEXT.tooMany);
-    done(results.map(({words, changes, files, bug, ...each}: any, nr: number) => {
+    const said = new Set<string>(results.flatMap((each: any) => [each.complete ? '' : TEXT.tooMany, each.said.replace(/^schedsim: /gm, '')]));
+    say([...said].filter(Boolean).join('\n'));
+    done(results.map(({words, changes, files, bug, said: _, ...each}: any, nr: number) => {
       const {head, formats, blocks, line} = parts[nr];
       return {...each, head, decisions: new Packed(formats, blocks), ...line.close(each.end).parts(), cpus: head.cpus, begin: 0,
         made: {words, changes, files, bug}};
@@ -156,7 +165,7 @@ function fromLink(): {tour?: number, bug?: number} | undefined {
         !Array.isArray(given.policies) || !whole(given.shown, 9) || !whole(given.at, 1e9) || !whole(given.tour ?? 0, STEPS.length) || !whole(given.bug ?? 0, BUGS.length))
       throw new Error();
     Object.assign(state, {work: given.work, file: given.file ?? '', machine: given.machine ?? '', cpus: given.cpus, ms: given.ms, shown: given.shown, at: given.at, tour: given.tour ?? 0, bug: given.bug ?? 0, own: given.own ?? '',
-      policies: BUILT_IN.filter((name) => given.policies.includes(name))});
+      policies: [...BUILT_IN, ...programs].filter((name) => given.policies.includes(name))});
   } catch {
     say(TEXT.badLink);
   }
@@ -166,6 +175,7 @@ function fromLink(): {tour?: number, bug?: number} | undefined {
 // --- the form ------------------------------------------------------------------------------------
 
 let toForm = () => {}, fromForm = () => {};   // put the state into the form, and read it
+let offerChoice = (name: string) => {};        // one more policy or program to choose
 let ownText = () => '';                        // in the editor of a policy
 
 function makeForm() {
@@ -180,13 +190,18 @@ function makeForm() {
   const details = el('details', {open: !!state.file}, el('summary', {}, TEXT.json), file, el('p', {className: 'soft'}, TEXT.jsonHelp));
   const machine = el('textarea', {id: 'machine', spellcheck: false, value: state.machine, ariaLabel: TEXT.machineJson, placeholder: TEXT.machineExample});
   const parts = el('details', {open: !!state.machine}, el('summary', {}, TEXT.machineJson), machine, el('p', {className: 'soft'}, TEXT.machineHelps));
-  const boxes = BUILT_IN.map((name) => el('input', {type: 'checkbox', value: name, checked: state.policies.includes(name)}));
+  const boxes: HTMLInputElement[] = [], choices = el('fieldset', {ariaLabel: TEXT.policies}, example);
+  const add = offerChoice = (name: string) => {
+    boxes.push(el('input', {type: 'checkbox', value: name, checked: state.policies.includes(name)}) as HTMLInputElement);
+    choices.append(el('label', {}, boxes.at(-1)!, ` ${name}`));
+  };
+  [...BUILT_IN, ...programs].forEach(add);
   const form = $('form') as HTMLFormElement;
   const read = fromForm = () => Object.assign(state, {own: ownText(), work: work.value, file: file.value, machine: machine.value, cpus: Number(cpus.value), ms: Number(time.value), at: 0,
     policies: boxes.filter((box) => box.checked).map((box) => box.value)});
   form.append(el('label', {}, TEXT.workload, work), el('label', {}, TEXT.cpus, el('br'), cpus),
     el('label', {}, TEXT.ms, el('br'), time), el('button', {className: 'main', id: 'run'}, TEXT.run),
-    el('fieldset', {ariaLabel: TEXT.policies}, example, ...boxes.map((box) => el('label', {}, box, ` ${box.value}`))), details, parts);
+    choices, details, parts);
   example.onchange = () => {
     const chosen = presets[example.value];
     if (!chosen)
@@ -195,7 +210,7 @@ function makeForm() {
     file.value = chosen.file;
     machine.value = '';
     details.open = !!chosen.file;
-    boxes.forEach((box) => { box.checked = chosen.sched ? chosen.sched === 'all' || box.value === chosen.sched : box.checked; });
+    boxes.forEach((box) => { box.checked = chosen.sched ? (chosen.sched === 'all' ? BUILT_IN.includes(box.value) : box.value === chosen.sched) : box.checked; });
     read();
     start();
   };
@@ -238,10 +253,27 @@ const forking: Forking = {policies: allPolicies, current, at: () => state.at, ru
 
 // --- files ---------------------------------------------------------------------------------------
 
+// Take the programs for sched_ext that `make scx` made of one's own, and run them. One of a known name is its next version.
+async function takePrograms(files: File[]) {
+  for (const file of files) {
+    const choice = PROGRAM + file.name.replace(/\.wasm$/, '');
+    dropped[file.name] = new Uint8Array(await file.arrayBuffer());
+    if (!programs.includes(choice)) {
+      programs.push(choice);
+      offerChoice(choice);
+    }
+    state.policies = [...new Set([...state.policies, choice])];
+  }
+  toForm();
+  start();
+}
+
 // Several files beside each other have their names, for their policies may be one.
 async function openFiles(files: File[]) {
   stop();
   try {
+    if (files.every(({name}) => name.endsWith('.wasm')))
+      return await takePrograms(files);
     if (files.length > MOST_RUNS)
       throw new Error(TEXT.tooManyFiles);
     const found: Run[] = [];

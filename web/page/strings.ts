@@ -17,7 +17,7 @@ export const TEXT = {
   viewerHelp: 'Arrow keys step by decision, Page Up and Page Down by 20. A click on a timeline goes to that moment; one on a name chooses the run to step ' +
     'through. Draw the mouse over a part to zoom to it, or use + and -, Ctrl and the wheel; Shift and an arrow go aside, 0 shows all; m puts a mark, or takes it away, and times count from it; a shows arrows of wakeups, or hides them.',
   compared: 'A run to compare', firstDifference: 'First difference', firstSwitch: 'The first switch that differs is on CPU', sameDecisions: 'All decisions are the same.', tooManyFiles: 'At most 8 files at a time.', sameSwitches: 'On no CPU do they differ: the same tasks run in the same order.',
-  open: 'Open files', openHelp: 'Decisions as JSON lines or .bin, or a trace.dat; several are compared',
+  open: 'Open files', openHelp: 'Decisions as JSON lines or .bin, or a trace.dat; several are compared. Or a program for sched_ext: the .wasm of make scx',
   decision: 'The decision', shares: 'Shares and waits', whatif: 'What if?', change: 'From this moment on', fork: 'Fork here',
   policy: 'policy', tunable: 'tunable', nice: 'nice', value: 'PID=NICE or NAME=VALUE; several: NAME=1,2,3', allOthers: 'every other', tooManyForks: 'At most 7 forks at a time.',
   futures: 'futures of this moment, and the first decision in which each differs:', future: 'future', noDifference: 'never differs', idled: 'idled in vain, ms',
@@ -97,7 +97,7 @@ export const LANGUAGE: {head: string, rows: [string, string][]}[] = [
 export const KINDS: Record<string, string> = {
   pick: 'Who runs next?', preempt: 'Does the woken task take over?', tick: 'Is the turn over?', place: 'Where does it enter?',
   charge: 'It is charged for its run', leave: 'It leaves the queue', select: 'On which CPU?', balance: 'Should tasks move?',
-  class: 'A real-time or deadline class decides', quota: 'A quota moves', pool: 'The pool of a quota',
+  class: 'A real-time or deadline class decides', ext: 'A program for sched_ext decides', quota: 'A quota moves', pool: 'The pool of a quota',
 };
 
 export const EXAMPLES: Record<string, string> = {

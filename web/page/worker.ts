@@ -84,9 +84,9 @@ self.onmessage = async ({data}: MessageEvent) => {
       return (self as any).postMessage({c: Session.exported(whole, data.exported.name, data.exported.text)});
     for (const {parts, ...run} of data.runs) {
       const compiled = parts ? await WebAssembly.compile(patched(new Uint8Array(data.bytes), parts)) : whole;
-      const session = new Session(compiled, run.words, Object.fromEntries(Object.entries(run.files).map(([name, text]) => [name, encoder.encode(text as string)])), 'decisions.bin');
+      const session = new Session(compiled, run.words, {...data.programs, ...Object.fromEntries(Object.entries(run.files).map(([name, text]) => [name, encoder.encode(text as string)]))}, 'decisions.bin');
       const complete = collect(session, results.length, run.changes, MOST_BYTES / data.runs.length);
-      results.push({...run, complete, end: session.now(), ideal: complete && !run.changes.length ? session.ideal() : []});
+      results.push({...run, complete, said: session.errors().trim(), end: session.now(), ideal: complete && !run.changes.length ? session.ideal() : []});
     }
     return (self as any).postMessage({results});
   } catch (error) {
