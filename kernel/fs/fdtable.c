@@ -424,9 +424,8 @@ unsigned files_size(struct files *t)
 	return READ_ONCE(t->size);
 }
 
-int files_cloexec(int fd)
+int files_cloexec(struct files *t, int fd)
 {
-	struct files *t = current->proc->files;
 	int ret = -EBADF;
 
 	spin_lock(&t->lock);

@@ -56,6 +56,7 @@
 #define O_NOATIME   01000000u
 #define O_CLOEXEC   02000000u
 #define O_PATH	    010000000u
+#define O_LARGEFILE 0100000u /* told of each file, as Linux does on 64 bits */
 #define O_TMPFILE   020000000u
 
 #define AT_FDCWD (-100)
@@ -335,7 +336,7 @@ unsigned files_size(struct files *files); /* slots: FDSize of /proc/PID/status *
 /* Does @fd of the running process stand for @f? It may be another's a moment later. */
 bool fd_names(int fd, const struct file *f);
 int files_set_cloexec(int fd, bool on);
-int files_cloexec(int fd);
+int files_cloexec(struct files *files, int fd); /* or -EBADF */
 int fd_close(int fd);
 /* May another thread or process use the running one's descriptors? */
 bool fd_table_is_shared(void);

@@ -357,13 +357,23 @@ static int read_task_dir(struct file *f, emit_fn emit, void *arg)
 	return list_numbers(f, emit, arg, 2, DT_OF_MODE(S_IFDIR), collect_threads);
 }
 
-static int read_fd_dir(struct file *f, emit_fn emit, void *arg)
+static int read_fds(struct file *f, emit_fn emit, void *arg, u32 type)
 {
 	if (!is_alive(f->inode->private))
 		return -ENOENT;
 	if (dentry_emit_dots(f, emit, arg))
 		return 1;
-	return list_numbers(f, emit, arg, 2, DT_OF_MODE(S_IFLNK), collect_fds);
+	return list_numbers(f, emit, arg, 2, type, collect_fds);
+}
+
+static int read_fd_dir(struct file *f, emit_fn emit, void *arg)
+{
+	return read_fds(f, emit, arg, DT_OF_MODE(S_IFLNK));
+}
+
+static int read_fdinfo_dir(struct file *f, emit_fn emit, void *arg)
+{
+	return read_fds(f, emit, arg, DT_OF_MODE(S_IFREG));
 }
 
 /* --- directories ---------------------------------------------------------------------- */
@@ -380,8 +390,29 @@ static int parse_number(const char *name, size_t len)
 }
 
 static const struct kind fd_link_kind = { "", S_IFLNK | 0777, NULL, &fd_link_ops };
+static const struct kind fdinfo_kind = { "", S_IFREG | 0444, &text_ops, &text_iops };
 
-static struct inode *lookup_fd(struct inode *dir, const char *name, size_t len)
+static size_t show_fdinfo(void *ref, char *buf, size_t size)
+{
+	struct pid_ref *r = ref;
+	u32 cloexec = proc_fd_cloexec(r->proc, r->fd) ? O_CLOEXEC : 0;
+	struct file *f = proc_file_get(r->proc, r->fd);
+	int len;
+
+	if (!f)
+		return 0;
+	len = snprintf(buf, size, "pos:\t%lu\nflags:\t0%o\nmnt_id:\t%u\nino:\t%lu\n",
+		       READ_ONCE(f->pos), f->flags | O_LARGEFILE | cloexec,
+		       f->path.mnt ? f->path.mnt->id : 0, f->inode->ino);
+	file_put(f);
+	return (size_t)len;
+}
+
+static const struct pid_text fdinfo_text = { "", show_fdinfo, NULL, GUARDED };
+
+/* The entry @name of fd/ (@kind: a link) or of fdinfo/. */
+static struct inode *lookup_number(struct inode *dir, const char *name, size_t len,
+				   const struct kind *kind, unsigned first)
 {
 	const struct pid_ref *r = dir->private;
 	int fd = parse_number(name, len);
@@ -390,10 +421,11 @@ static struct inode *lookup_fd(struct inode *dir, const char *name, size_t len)
 
 	if (fd < 0)
 		return NULL;
-	i = make_inode(dir->sb, &fd_link_kind, r->thread, r->is_thread, 0x1000u + (unsigned)fd);
+	i = make_inode(dir->sb, kind, r->thread, r->is_thread, first + (unsigned)fd);
 	if (i == INODE_LACKS)
 		return i;
 	((struct pid_ref *)i->private)->fd = fd;
+	((struct pid_ref *)i->private)->text = &fdinfo_text;
 	f = file_of(i);
 	if (!f) {
 		inode_put(i);
@@ -401,6 +433,16 @@ static struct inode *lookup_fd(struct inode *dir, const char *name, size_t len)
 	}
 	file_put(f);
 	return i;
+}
+
+static struct inode *lookup_fd(struct inode *dir, const char *name, size_t len)
+{
+	return lookup_number(dir, name, len, &fd_link_kind, 0x1000);
+}
+
+static struct inode *lookup_fdinfo(struct inode *dir, const char *name, size_t len)
+{
+	return lookup_number(dir, name, len, &fdinfo_kind, 0x8000);
 }
 
 /* task/TID has the same special entries except `task`, and looks them up in the same table. */
@@ -444,16 +486,22 @@ struct inode *proc_pid_lookup(struct superblock *sb, const char *name, size_t le
 }
 
 static const struct inode_ops fd_dir_iops = { .lookup = lookup_fd, .release = pid_inode_release };
+static const struct inode_ops fdinfo_iops = {
+	.lookup = lookup_fdinfo,
+	.release = pid_inode_release,
+};
 static const struct inode_ops task_dir_iops = {
 	.lookup = lookup_task,
 	.release = pid_inode_release,
 };
 static const struct file_ops fd_dir_ops = { .readdir = read_fd_dir };
+static const struct file_ops fdinfo_ops = { .readdir = read_fdinfo_dir };
 static const struct file_ops task_dir_ops = { .readdir = read_task_dir };
 
 static const struct kind specials[] = {
 	{ "task", S_IFDIR | 0555, &task_dir_ops, &task_dir_iops }, /* first: not in task/TID */
 	{ "fd", S_IFDIR | 0500, &fd_dir_ops, &fd_dir_iops },
+	{ "fdinfo", S_IFDIR | 0500, &fdinfo_ops, &fdinfo_iops },
 	{ "exe", S_IFLNK | 0777, NULL, &exe_ops },
 	{ "cwd", S_IFLNK | 0777, NULL, &cwd_ops },
 	{ "root", S_IFLNK | 0777, NULL, &root_ops },

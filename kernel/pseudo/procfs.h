@@ -26,7 +26,7 @@ struct pid_ref { /* inode->private below /proc/PID */
 	struct proc *proc;
 	struct thread *thread;
 	bool is_thread;		     /* below task/: about one thread, not the process */
-	int fd;			     /* entries of fd/ */
+	int fd;			     /* entries of fd/ and fdinfo/ */
 	const struct pid_text *text; /* text files */
 };
 

@@ -125,11 +125,11 @@ static long file_fcntl(struct file *f, int fd, unsigned cmd, u64 arg)
 	case F_DUPFD_CLOEXEC:
 		return dup_above(f, arg, cmd == F_DUPFD_CLOEXEC);
 	case F_GETFD:
-		return files_cloexec(fd);
+		return files_cloexec(current->proc->files, fd);
 	case F_SETFD:
 		return files_set_cloexec(fd, arg & 1);
 	case F_GETFL:
-		return f->flags | 0100000; /* O_LARGEFILE, as Linux reports on 64 bits */
+		return f->flags | O_LARGEFILE;
 	case F_SETFL:
 		return set_flags(f, (u32)arg);
 	case F_SETOWN: /* nothing here sends SIGIO */

@@ -154,6 +154,11 @@ int proc_next_fd(struct proc *p, int fd)
 	return LOOK_AT(p, files, files_next(p->files, fd), -1);
 }
 
+bool proc_fd_cloexec(struct proc *p, int fd)
+{
+	return LOOK_AT(p, files, files_cloexec(p->files, fd), 0) > 0;
+}
+
 unsigned proc_fd_slots(struct proc *p)
 {
 	return LOOK_AT(p, files, files_size(p->files), 0u);

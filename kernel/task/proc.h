@@ -102,7 +102,7 @@ struct proc {
 	GUARDED(proc_tree_lock, "the process itself; /proc/PID/stat: one word");
 	int exit_signal; /* to the parent: SIGCHLD, or what clone asked for */
 	GUARDED(self, proc_tree_lock);
-	bool is_subreaper;	 /* prctl(PR_SET_CHILD_SUBREAPER): gets its descendants' orphans */
+	bool is_subreaper; /* prctl(PR_SET_CHILD_SUBREAPER): gets its descendants' orphans */
 	GUARDED(sig_lock, "one word");
 	unsigned nr_alive; /* threads that have not begun to end */
 
@@ -150,6 +150,7 @@ struct file *proc_file_get(struct proc *p, int fd);
  * the processes that use it.
  */
 int proc_next_fd(struct proc *p, int fd); /* the lowest >= @fd, or -1 */
+bool proc_fd_cloexec(struct proc *p, int fd);
 unsigned proc_fd_slots(struct proc *p);
 u32 proc_umask(struct proc *p);
 /* Its root or working directory, with references; false if it has ended. */

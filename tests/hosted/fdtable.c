@@ -261,7 +261,7 @@ static long perform_op(struct tables *o, unsigned nr, unsigned id, const struct 
 	case OP_MARK:
 		return files_set_cloexec(fd_of(call), cloexec_of(call));
 	case OP_MARKED:
-		return files_cloexec(fd_of(call));
+		return files_cloexec(current->proc->files, fd_of(call));
 	case OP_USE:
 		return use(fd_of(call));
 	case OP_NEXT:

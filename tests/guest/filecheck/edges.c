@@ -192,6 +192,23 @@ static void directories_of_the_ended(void)
 	}
 }
 
+/* /proc tells where a descriptor is, and how it was opened. */
+static void descriptors_are_told(void)
+{
+	int fd = open("f", O_CREAT | O_RDWR | O_APPEND | O_CLOEXEC, 0644), info;
+	unsigned long pos = 0, flags = 0;
+	char path[64], text[256] = { 0 };
+
+	EXPECT(fd >= 0 && write(fd, "four", 4) == 4 && lseek(fd, 3, SEEK_SET) == 3);
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY);
+	EXPECT(info >= 0 && read(info, text, sizeof(text) - 1) > 0 && strstr(text, "\nmnt_id:\t"));
+	EXPECT(sscanf(text, "pos:\t%lu\nflags:\t0%lo\n", &pos, &flags) == 2 && pos == 3);
+	EXPECT((flags & ~0100000ul) == (O_RDWR | O_APPEND | O_CLOEXEC));
+	EXPECT(!close(fd));
+	EXPECT_ERROR(ENOENT, open(path, O_RDONLY));
+}
+
 /* An open() that finds no free descriptor has neither made a file nor emptied one. */
 static void no_descriptor_no_file(void)
 {
@@ -380,6 +397,7 @@ static void many_descriptors(void)
 const struct check edge_tests[] = {
 	{ "arguments-come-first", arguments_come_first },
 	{ "directories-of-the-ended", directories_of_the_ended },
+	{ "descriptors-are-told", descriptors_are_told },
 	{ "positions-that-are-none", positions_that_are_none },
 	{ "directories-note-changes", directories_note_changes },
 	{ "set-id-outlives-no-write", set_id_outlives_no_write },
