@@ -65,9 +65,10 @@ static inline long file_write(struct file *f, const void *buf, size_t n, u64 *po
 	return ret;
 }
 
+/* One of O_PATH can be neither read nor written: here nobody need ask twice. */
 SYSCALL3(read, int, fd, void *, buf, size_t, n)
 {
-	struct fd_ref ref = fd_borrow(fd);
+	struct fd_ref ref = fd_borrow_any(fd);
 	bool locked;
 	long ret;
 
@@ -82,7 +83,7 @@ SYSCALL3(read, int, fd, void *, buf, size_t, n)
 
 SYSCALL3(write, int, fd, const void *, buf, size_t, n)
 {
-	struct fd_ref ref = fd_borrow(fd);
+	struct fd_ref ref = fd_borrow_any(fd);
 	bool locked;
 	long ret;
 
