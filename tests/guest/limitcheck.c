@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include "limitcheck/limitcheck.h"
 
-#include <grp.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,14 +20,6 @@ static const struct program program = {
 };
 
 uid_t first_user;
-
-void become(uid_t user)
-{
-	if (geteuid())
-		_exit(0);
-	EXPECT(!setgroups(0, NULL) && !setresgid(user, user, user));
-	EXPECT(!setresuid(user, user, user));
-}
 
 void limit(int kind, rlim_t most)
 {

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,14 @@ void await_child(pid_t pid)
 	while (waitpid(pid, &status, 0) != pid)
 		EXPECT(errno == EINTR);
 	EXPECT(WIFEXITED(status) && !WEXITSTATUS(status));
+}
+
+void become(uid_t user)
+{
+	if (geteuid())
+		_exit(0);
+	EXPECT(!setgroups(0, NULL) && !setresgid(user, user, user));
+	EXPECT(!setresuid(user, user, user));
 }
 
 void run_parties(void (*fn)(void *))

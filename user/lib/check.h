@@ -37,6 +37,11 @@ _Noreturn void fail(const char *file, int line, const char *what);
 /* A child process that runs @fn(@arg) and exits 0; and waiting for it to have done so. */
 pid_t spawn(void (*fn)(void *), void *arg);
 void await_child(pid_t pid);
+/*
+ * Become @user, of its own group and no other, for good. Without the right to do so the test ends
+ * here, and counts as passed.
+ */
+void become(uid_t user);
 /* Call @fn with a pointer to 0..PARTIES-1, each in a child; return when all have ended. */
 enum { PARTIES = 4 };
 void run_parties(void (*fn)(void *index));

@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -11,12 +10,6 @@
 #include "filecheck/filecheck.h"
 
 enum { ALICE = 1001, BOB = 1002, STAFF = 50 };
-
-static void become_alice(void)
-{
-	EXPECT(!setgroups(0, NULL) && !setresgid(ALICE, ALICE, ALICE));
-	EXPECT(!setresuid(ALICE, ALICE, ALICE));
-}
 
 static void make(const char *path, mode_t mode, uid_t owner)
 {
@@ -40,7 +33,7 @@ static void remove_as_alice(void *unused)
 	char path[32];
 
 	(void)unused;
-	become_alice();
+	become(ALICE);
 	for (unsigned i = 0; i < DIR_MODES * OWNERS; i++) {
 		unsigned owners = i % OWNERS;
 		mode_t mode = dir_modes[i / OWNERS], hers = owners & 1 ? mode >> 6 : mode;
@@ -112,7 +105,7 @@ static void link_as_alice(void *unused)
 	char path[32];
 
 	(void)unused;
-	become_alice();
+	become(ALICE);
 	for (unsigned i = 0; i < 2 * LINKS; i++) {
 		mode_t mode = link_modes[i / 2 % LINK_MODES], kind = link_kinds[i / 2 / LINK_MODES];
 		mode_t as_group = S_ISGID | S_IXGRP;

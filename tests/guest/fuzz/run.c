@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -19,6 +18,7 @@
 
 #include "fuzz/script.h"
 #include "lib/args.h"
+#include "lib/check.h"
 #include "lib/clock.h"
 #include "lib/sched.h"
 
@@ -125,9 +125,7 @@ static void become_user(void)
 	(void)!chown(".", A_USER, A_USER);
 	(void)!fchown(A_FILE, A_USER, A_USER);
 	(void)!chown("dir", A_USER, A_USER);
-	(void)!setgroups(0, NULL);
-	if (setresgid(A_USER, A_USER, A_USER) || setresuid(A_USER, A_USER, A_USER))
-		_exit(1);
+	become(A_USER);
 }
 
 static bool has_other(void)

@@ -7,7 +7,7 @@
 
 #include "lib/check.h"
 
-extern const struct check user_tests[]; /* users.c: threads, signals, timers */
+extern const struct check user_tests[];	  /* users.c: threads, signals, timers */
 extern const struct check memory_tests[]; /* memory.c: what descriptors hold */
 
 /* Users that nobody else is: of each run others, for what the dead have taken comes back late. */
@@ -16,7 +16,5 @@ extern uid_t first_user;
 #define BOB   (first_user + 1)
 #define CAROL (first_user + 2)
 
-/* Become @user for good. Without the right to do so the test ends here, and counts as passed. */
-void become(uid_t user);
 /* The soft and the hard limit. */
 void limit(int kind, rlim_t most);

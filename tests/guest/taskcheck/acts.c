@@ -7,7 +7,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -429,17 +428,11 @@ static void make_victim(void)
 	EXPECT(!close(ready[0]) && !close(ready[1]));
 }
 
-void give_up_user(void)
-{
-	EXPECT(!setgroups(0, NULL) && !setresgid(USER, USER, USER));
-	EXPECT(!setresuid(USER, USER, USER));
-}
-
 static void do_all_as_user(void *unused)
 {
 	(void)unused;
 	look_what_is_there();
-	give_up_user();
+	become(USER);
 	do_paths();
 	do_calls();
 	do_steps();

@@ -30,5 +30,3 @@ extern const struct step_act step_acts[]; /* acts_steps.c */
 /* The files that the acts are about, in the working directory; then the victim. By user 0. */
 void make_files(void);
 void make_file(const char *name, mode_t mode);
-/* Become USER, for good. */
-void give_up_user(void);

@@ -20,13 +20,6 @@
 enum { CAP_KILL = 5, CAP_SETGID, CAP_SETUID };
 enum { ALICE = 1001, BOB = 1002, STAFF = 50, GAMES = 60 };
 
-static void become(uid_t user)
-{
-	EXPECT(!setgroups(0, NULL));
-	EXPECT(!setresgid(user, user, user));
-	EXPECT(!setresuid(user, user, user));
-}
-
 /* A process of user 0 that ends with the test, which may not end it: then the pipe is closed. */
 static pid_t spawn_of_root(void)
 {

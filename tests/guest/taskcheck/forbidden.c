@@ -6,7 +6,6 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -70,7 +69,7 @@ static void own_processes(void)
 	if (geteuid())
 		return;
 	EXPECT(prctl(PR_GET_DUMPABLE) == 1);
-	give_up_user();
+	become(USER);
 	EXPECT(prctl(PR_GET_DUMPABLE) == 0);
 	EXPECT(open("/proc/self/fd", O_RDONLY | O_DIRECTORY) >= 0);
 	EXPECT(open("/proc/self/maps", O_RDONLY) >= 0);
@@ -83,7 +82,7 @@ static void debugfs_is_closed(void)
 {
 	if (geteuid() || access("/sys/kernel/debug/sched", F_OK))
 		return; /* as in a container */
-	give_up_user();
+	become(USER);
 	EXPECT_ERROR(EACCES, open("/sys/kernel/debug", O_RDONLY));
 	EXPECT_ERROR(EACCES, open("/sys/kernel/debug/sched", O_RDONLY));
 }
@@ -142,7 +141,7 @@ static const struct change {
 
 static void change_as_user(void *change)
 {
-	give_up_user();
+	become(USER);
 	((const struct change *)change)->change();
 }
 
@@ -190,7 +189,7 @@ static void copy_program(const char *to, mode_t mode)
 static void run_unreadable(void *unused)
 {
 	(void)unused;
-	give_up_user();
+	become(USER);
 	EXPECT_ERROR(EACCES, open("program", O_RDONLY));
 	EXPECT_ERROR(EACCES, execl("private", "private", NULL));
 	EXPECT_ERROR(EACCES, execl("fifo", "fifo", NULL));
@@ -218,7 +217,7 @@ static void hide_reading(void *unused)
 	int fd, own;
 
 	(void)unused;
-	give_up_user();
+	become(USER);
 	EXPECT_ERROR(EPERM, open("public", O_RDONLY | O_NOATIME));
 	fd = open("public", O_RDONLY);
 	EXPECT_ERROR(EPERM, fcntl(fd, F_SETFL, O_NOATIME | O_NONBLOCK));
