@@ -39,8 +39,8 @@ $(B)/schedsim: $(SIM_OBJ)
 # A policy as a shared object, for schedsim --plugin: it finds its own name where the list of policies says "guest".
 PLUGIN := $(basename $(notdir $(SRC)))
 plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=mine.c makes build/plugins/mine.so
-	$(Q)test -f "$(SRC)" || { echo 'make plugin SRC=FILE.c: a file is to be named'; exit 2; }
-	$(Q)! grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || { echo 'the policy $(PLUGIN) is built in'; exit 2; }
+	$(Q)test -f "$(SRC)" || { echo 'make plugin SRC=FILE.c: a file is to be named' >&2; exit 2; }
+	$(Q)! grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || { echo 'the policy $(PLUGIN) is built in' >&2; exit 2; }
 	$(Q)mkdir -p $(B)/plugins/$(PLUGIN)/sched/fair
 	$(Q)def=$(B)/plugins/$(PLUGIN)/sched/fair/policies.def; \
 	sed 's/GUEST(guest,/GUEST($(PLUGIN),/' $(POLICIES_DEF) >$$def.$$$$ && mv $$def.$$$$ $$def
@@ -73,7 +73,7 @@ SCX_WASM_CFLAGS = $(filter-out -g $(SCX_ZERO),$(SCX_CFLAGS)) -Wno-everything -ft
 SCX_WASM_LD = $(SCX_WASM) -nostdlib -Wl,-shared,--experimental-pic,--strip-all
 scx: $(B)/schedsim scx-programs ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so, main.o and main.wasm
 scx-programs: $(INC)/.made
-	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named'; exit 2; }
+	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named' >&2; exit 2; }
 	$(Q)mkdir -p $(B)/scx
 	@echo "  SCX     $(B)/scx/$(SCX).so"
 	$(Q)set -e; out=$(B)/scx/$(SCX); made=$$out.$$$$; trap "rm -rf $$made" EXIT; mkdir $$made; \
@@ -102,9 +102,10 @@ SCX_LINUX_CFLAGS := -target bpf -mcpu=v3 -O2 -g -fms-extensions -D__TARGET_ARCH_
 	-I$(B)/scx/crates/linux/bpf-compat -I$(B)/linux -I$(B)/trixie/include -I/usr/include/x86_64-linux-gnu \
 	-include tools/linux/names.h
 scx-linux: ## a program of sched_ext for Linux 7.2: SRC=main.bpf.c makes build/scx/main.bpf.o and attach
-	$(Q)test -f "$(SRC)" || { echo 'make scx-linux SRC=FILE.bpf.c: a file is to be named'; exit 2; }
+	$(Q)test -f "$(SRC)" || { echo 'make scx-linux SRC=FILE.bpf.c: a file is to be named' >&2; exit 2; }
 	$(Q)test -e $(B)/linux/vmlinux.h && test -e $(B)/trixie/libbpf.so.1 && test -d $(B)/scx/crates/linux || { \
-		echo 'make scx-linux needs headers of Linux: sh tools/setup.sh --compare --scx fetches them'; exit 2; }
+		echo 'make scx-linux needs headers of Linux: sh tools/setup.sh --compare --scx fetches them' >&2; \
+		exit 2; }
 	@echo "  SCX     $(B)/scx/$(SCX).bpf.o"
 	$(Q)out=$(B)/scx/$(SCX).bpf.o; clang $(SCX_LINUX_CFLAGS) -c -o $$out.$$$$ $(SRC) && \
 		mv $$out.$$$$ $$out
@@ -114,11 +115,11 @@ scx-linux: ## a program of sched_ext for Linux 7.2: SRC=main.bpf.c makes build/s
 .PHONY: scx-linux
 
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c or mine.bpf.c
-	$(Q)test -f "$(SRC)" || { echo 'make traits SRC=FILE.c: a file is to be named'; exit 2; }
+	$(Q)test -f "$(SRC)" || { echo 'make traits SRC=FILE.c: a file is to be named' >&2; exit 2; }
 	$(Q)case "$(SRC)" in *.bpf.c) $(MAKE) --no-print-directory scx && PYTHONPATH=tools B=$(B) \
 		exec $(PYTHON) tools/scripts/scx_traits.py "$(B)/scx/$(SCX).so$(ARGS:%=,%)"; exit;; esac; \
 	case "$(SRC)" in sched/*) grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || \
-		{ echo '$(PLUGIN) is no policy of sched/fair/policies.def'; exit 2; };; \
+		{ echo '$(PLUGIN) is no policy of sched/fair/policies.def' >&2; exit 2; };; \
 		*.c) $(MAKE) --no-print-directory plugin;; esac && \
 	SRC="$(SRC)" B=$(B) $(PYTHON) -m pytest -v --no-header -p no:cacheprovider \
 		tests/sim/test_traits.py -k keeps_its_promises

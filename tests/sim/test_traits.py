@@ -118,10 +118,22 @@ def test_a_policy_that_is_built_in_can_be_asked_alone():
     def collected(source):
         words = ["make", "-s", "traits", f"SRC={source}", f"B={os.path.relpath(BUILD, ROOT)}"]
         return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False,
-                              env={**os.environ, "PYTEST_ADDOPTS": "--collect-only"}).stdout
-    found = re.findall(r"promises\[(.*)\]", collected("sched/fair/bore/bore_cfs.c"))
+                              env={**os.environ, "PYTEST_ADDOPTS": "--collect-only"})
+    found = re.findall(r"promises\[(.*)\]", collected("sched/fair/bore/bore_cfs.c").stdout)
     assert sorted(found) == ["bore-cfs-deterministic", "bore-cfs-even", "bore-cfs-weighted"]
-    assert collected("sched/fair/eevdf/request.c") == "request is no policy of sched/fair/policies.def\n"
+    done = collected("sched/fair/eevdf/request.c")
+    assert done.stderr.startswith("request is no policy of sched/fair/policies.def\n") and not done.stdout
+
+
+@pytest.mark.parametrize(("words", "sentence"), [
+    (["scx-linux"], "make scx-linux SRC=FILE.bpf.c: a file is to be named"),
+    (["scx-linux", "SRC=README.md"], "make scx-linux needs headers of Linux: sh tools/setup.sh --compare --scx "),
+], ids=["source", "headers"])
+def test_what_a_program_for_linux_lacks_is_said(tmp_path, words, sentence):
+    """Where errors are expected, also by the tools that call make."""
+    done = subprocess.run(["make", "-s", *words, f"B={os.path.relpath(tmp_path / 'build', ROOT)}"], cwd=ROOT,
+                          capture_output=True, text=True, check=False, env={**os.environ, "MAKEFLAGS": ""})
+    assert done.returncode == 2 and done.stderr.startswith(sentence) and not done.stdout, done.stdout + done.stderr
 
 
 @pytest.mark.skipif("SRC" in os.environ, reason="one policy alone")
