@@ -9,10 +9,14 @@ import pathlib
 import re
 import shlex
 import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from fairground.decisions.class_decisions import place, read
+from fairground.machine import simulator
 from tests.conftest import BUILD, ROOT
 
 MIXED = ["--cpus", "4", "--time", "4s", "hogs:n=6", "bursts:n=2,run=2ms,sleep=10ms"]
@@ -668,3 +672,21 @@ def test_schedulers_of_crates_run_as_they_are(sim, name, hogs, wait_ms):
     mixed = sim("--check", "--scx", load(f"{CRATES}/scx_{name}/main.bpf.c"), *MIXED)
     assert not mixed.err and mixed.share("hog") / 4 == pytest.approx(hogs, abs=0.1)
     assert mixed.row("burst")["wait_ns"]["mean"] <= wait_ms * 1e6
+
+
+def test_threads_compile_an_example_once(monkeypatch):
+    all_ask, made = threading.Barrier(4), []
+
+    def make(*words):
+        made.append(words)
+        time.sleep(0.1)  # the others come
+        return pathlib.Path("build/scx/central")
+
+    def ask(_):
+        all_ask.wait()
+        return simulator.policy_words("scx:central,slice=1", "nowhere")
+
+    monkeypatch.setattr(simulator, "make_program", make)
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(ask, range(4))) == 4 * [["--scx", "build/scx/central.so,slice=1"]]
+    assert len(made) == 1

@@ -364,7 +364,7 @@ def main(settings: Settings, arguments: argparse.Namespace) -> int:
         scheds = listed("--scheds", arguments.scheds) if arguments.scheds else []
         programs: Traits = {name: set() for name in scheds if name.startswith(SCX)}
         for name in programs:
-            policy_words(name, settings.build)  # what is compiled is so before there are threads
+            policy_words(name, settings.build)  # a name that is none is said before anything runs
         return scenarios(settings.build, arguments.ids, arguments.host, scheds,
                          known_policies(settings.build) | programs)
     except BadCard as error:

@@ -6,6 +6,7 @@ import math
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from .qemu import QemuError
 
 SCX = "scx:"  # in front of a program for sched_ext
 EXAMPLES = tree.ROOT / "examples/scx"
+COMPILES = threading.Lock()  # held while an example is compiled
 PACKED = tree.PACKED / "schedsim"  # that of an installed package, if it was built before
 
 
@@ -53,14 +55,20 @@ def make_program(target: str, source: Path, build: str) -> Path:
 
 
 @functools.cache
-def make_example(name: str, build: str) -> Path:
-    """Compiles the example @name of a program for sched_ext into @build. Returns its object, without the ending.
-    UsageError if there is none; as make_program()."""
+def made_example(name: str, build: str) -> Path:
+    """make_example(), by one thread at a time."""
     source = EXAMPLES / f"{name}.bpf.c"
     if not source.exists():
         known = ", ".join(sorted(path.name.removesuffix(".bpf.c") for path in EXAMPLES.glob("*.bpf.c")))
         raise UsageError(f"{SCX}{name}: FILE.so of make scx is expected, or an example: {known}")
     return make_program("scx", source, build)
+
+
+def make_example(name: str, build: str) -> Path:
+    """Compiles the example @name of a program for sched_ext into @build, once. Returns its object, without the ending.
+    UsageError if there is none; as make_program()."""
+    with COMPILES:
+        return made_example(name, build)
 
 
 def scx_object(policy: str, build: str, ending: str = ".so") -> str:

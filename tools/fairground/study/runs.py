@@ -159,7 +159,7 @@ class Lab:
             with open(self.workloads[case][0], "w", encoding="utf-8") as f:
                 json.dump(workload, f, indent=1)
         for sched in scheds if SIMULATOR in hosts else ():
-            simulator.policy_words(sched, self.settings.build)  # what is compiled is so before there are threads
+            simulator.policy_words(sched, self.settings.build)  # a name that is none is said before anything runs
         found: dict[str, Results] = {host: {sched: {} for sched in scheds} for host in hosts}
         wanted += [(h, s, c, "-again") for h, s, c, _ in wanted if h == KERNEL and c in self.experiment.twice]
         first: dict[tuple[str, str], str] = {}
