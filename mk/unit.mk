@@ -12,8 +12,9 @@ $(UNIT)/tests/unit/test_%.c.o: UNIT_CFLAGS += -O0
 # compilers cannot leave out a function.
 UNIT_COMPARED := $(if $(findstring clang,$(CC))$(filter 10 11,$(CC_MAJOR)),-DUNRECORDED=, \
 	-fsanitize-coverage=trace-cmp "-DUNRECORDED=__attribute__((no_sanitize_coverage))")
+# What a test calls in libraries is fixed before it begins, so that what it tests cannot put its own in place of that.
 # lld, which is there for WebAssembly, links a program in a quarter of the time.
-UNIT_LD := $(if $(shell command -v ld.lld),-fuse-ld=lld)
+UNIT_LD := -Wl,-z,relro,-z,now $(if $(shell command -v ld.lld),-fuse-ld=lld)
 # libc has its own memory and string functions.
 UNIT_LIB_C := $(filter-out lib/string.c,$(LIB_C))
 UNIT_OBJ := $(patsubst %,$(UNIT)/%.o,$(SCHED_C) $(UNIT_LIB_C) tests/unit/host.c)

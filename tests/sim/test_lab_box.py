@@ -3,6 +3,7 @@
 
 import concurrent.futures
 import contextlib
+import errno
 import os
 import pathlib
 import signal
@@ -38,16 +39,29 @@ def a_program(tmp_path):
     'execl("/box/a", "a", NULL);', "fork();", "vfork();", "kill(1, SIGKILL);", 'unlink("a");', 'rename("a", "b");',
     'mkdir("b", 0700);', "setsid();", "socket(AF_INET, SOCK_STREAM, 0);", "syscall(SYS_ptrace, 0, 1, 0, 0);",
     'symlink("a", "b");', "int p[2]; pipe(p);", 'system("id");', "syscall(SYS_getpid | 0x40000000);",
-    "pthread_t t; pthread_create(&t, NULL, (void *)pause, NULL);", 'truncate("a", 0);', "setpgid(0, 0);",
+    "syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);", 'truncate("a", 0);', "setpgid(0, 0);",
     "syscall(SYS_process_vm_readv, 1, 0, 0, 0, 0, 0);", "syscall(SYS_io_uring_setup, 1, 0);",
-    # machine code in a constant: mov $57,%eax; syscall, which is fork()
-    'char *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); '
-    'memcpy(p, "\\xb8\\x39\\0\\0\\0\\x0f\\x05\\xc3", 8); ((void (*)(void))p)();'])
+    'asm("syscall" : : "a"(SYS_fork));'])
 @pytest.mark.parametrize("view", [CLOSED, OPENS], ids=["closed", "opens"])
 def test_a_system_call_that_reaches_out_ends_the_program(program, code, view):
     ended = program(f'{code}\nputs("reached");', view)
     assert ended.status == -signal.SIGSYS and "reached" not in ended.text and not ended.timed_out
     assert "files, processes or network" in ended.how
+
+
+@pytest.mark.parametrize("code", [
+    "syscall(SYS_mmap, NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)",
+    "syscall(SYS_mmap, page, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)",
+    "syscall(SYS_mprotect, page, 4096, PROT_READ | PROT_WRITE)", "syscall(SYS_mremap, page, 4096, 8192, 1)"])
+def test_a_program_cannot_change_its_code(program, code):
+    """Nor the table of what it calls in libraries. One that loads libraries later can."""
+    code = f"char *page = (char *)((long)main & -4096); return {code} < 0 ? errno : 0;"
+    assert [program(code, view).status for view in (CLOSED, OPENS)] == [errno.EACCES] * 2
+    assert program(code, box.View((), loads=True)).status != errno.EACCES
+
+
+def test_memory_is_given(program):
+    assert program("return !memset(malloc(1 << 23), 1, 1 << 23);").status == 0
 
 
 @pytest.mark.parametrize("code, status", [

@@ -536,6 +536,28 @@ def test_a_test_that_says_ok_is_believed_with_its_record_only(printed, said, lab
 # --- judging ----------------------------------------------------------------------------------------------------
 
 
+MAY_FAIL = ("assert_true(x)", "assert_false(!x)", "assert_int_equal(x, 1)", "assert_int_not_equal(x, 0)",
+            "assert_in_range(x, 1, 2)", 'assert_string_equal(x ? "a" : "b", "a")', "assert_memory_equal(&x, &one, 4)",
+            "assert_ptr_equal(x ? &x : &one, &x)", 'if (!x) fail_msg("no")')
+
+
+@pytest.mark.parametrize("check", MAY_FAIL)
+def test_what_fails_is_in_the_record_before_cmocka_is_told(tmp_path, check):
+    """Else a program in which what fails goes on, for its code has replaced the end of a test, has the right record."""
+    (tmp_path / "a.c").write_text(
+        "#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n#include <stdlib.h>\n"
+        "#include <setjmp.h>\n#include <cmocka.h>\n#include \"tests/unit/checked.h\"\n"
+        "void host_checked(unsigned line, uint64_t value)\n"
+        "{\n\tif (value >> 40 < 0x55 || value >> 47)\n\t\t"
+        "printf(\"%llx\\n\", (unsigned long long)value);\n\tfflush(stdout);\n}\n"
+        f"int main(int x, char **v)\n{{\n\tint one = 1;\n\tx = !v[1];\n\t(void)one;\n\t{check};\n\treturn 0;\n}}\n",
+        encoding="utf-8")
+    subprocess.run(["gcc", "-std=gnu11", f"-I{ROOT}", "-o", tmp_path / "a", tmp_path / "a.c", "-lcmocka"], check=True)
+    right, wrong = (subprocess.run([tmp_path / "a", *words], capture_output=True, check=False)
+                    for words in ((), ("x",)))
+    assert right.returncode == 0 != wrong.returncode and right.stdout != wrong.stdout
+
+
 @pytest.fixture(name="run")
 def a_run(tmp_path):
     """run(change) records decisions of EEVDF and lets @change edit a pick; returns what the judge finds."""

@@ -77,13 +77,14 @@ class Limits:
 class View:
     """What a program under test can read: files and directories @gives below the directory it is run in, and others
     of the host, @also, where they are. Only with @opens may it open a file itself. With @traces it may start processes
-    that it traces.
+    that it traces, with @loads use libraries later than at its start.
     """
 
     gives: tuple[str, ...]
     also: tuple[str, ...] = ()
     opens: bool = False
     traces: bool = False
+    loads: bool = False
 
 
 # --- namespaces -------------------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def _library() -> pathlib.Path:
 def _rules(view: View, number: bytes) -> tuple[socket.socket, int]:
     """(our end of a socket, the descriptor of the program's), from which the library reads @number and the filter."""
     ours, theirs = socket.socketpair()
-    ours.sendall(number + calls.filter_of(view.opens, view.traces))
+    ours.sendall(number + calls.filter_of(view.opens, view.traces, view.loads))
     return ours, theirs.detach()
 
 

@@ -119,7 +119,7 @@ class _Failed(Exception):
 def _view(lab: Lab, workshop: Workshop) -> box.View:
     """The student's policy is a library that the simulator opens."""
     policy = plugin(lab)
-    return box.View((policy,), box.libraries(workshop.tree / policy), opens=True)
+    return box.View((policy,), box.libraries(workshop.tree / policy), opens=True, loads=True)
 
 
 def _report(lab: Lab, workshop: Workshop, words: list[str]) -> Report:

@@ -38,7 +38,7 @@ def words(lab: Lab, run: Run) -> list[str]:
 def view(lab: Lab, tree: pathlib.Path) -> box.View:
     """The student's scheduler is a library that the simulator opens."""
     library = program(lab, "so")
-    return box.View((library,), box.libraries(tree / library), opens=True)
+    return box.View((library,), box.libraries(tree / library), opens=True, loads=True)
 
 
 def thrown_out(text: str) -> str:

@@ -134,7 +134,7 @@ def compare(said: dict[int, Numbers], right: dict[int, Numbers], names: dict[int
 
 def run_filter(name: str, directory: pathlib.Path, reads: pathlib.Path | None = None) -> box.Ended:
     """Run the filter @name of @directory, which reads the text @reads."""
-    view = box.View((name,), (sysconfig.get_path("stdlib"),), opens=True)
+    view = box.View((name,), (sysconfig.get_path("stdlib"),), opens=True, loads=True)
     return box.program([str(PYTHON), "-I", "-S", "-B", name], directory, FILTER_LIMITS, view, reads=reads)
 
 
