@@ -258,7 +258,8 @@ def program(words: list[str], cwd: pathlib.Path, limits: Limits, view: View, env
         recorder.start()
     values = {**(environment or {}), "LD_PRELOAD": str(_library()), "CONFINE_FD": str(rules)}
     around = _with_values(values) if why_not() else _around_program(cwd / words[0], cwd, view, values)
-    ended = _run([*around, *words], cwd, limits, dict(os.environ), given, reads)
+    bare = {"PATH": os.environ.get("PATH", os.defpath)}  # the program can read that of process 1, which is bubblewrap
+    ended = _run([*around, *words], cwd, limits, bare, given, reads)
     if record and recorder:
         recorder.join(DRAIN_S)
         record.write_bytes(recorder.data)
