@@ -25,14 +25,14 @@
 /* True if dst is the CPU that balances for its group: the first idle one, or the first of all. */
 static bool should_balance(struct pass *p)
 {
-	struct cpumask mask = cpumask_and(&p->sd->parts->cpus, &p->cpus);
+	const struct group *ours = p->sd->parts;
 	unsigned cpu;
 
-	SCHED_DEBUG_ASSERT(cpumask_test(&p->sd->parts->cpus, p->dst->cpu));
+	SCHED_DEBUG_ASSERT(cpumask_test(&ours->cpus, p->dst->cpu));
 	if (p->idle == CPU_NEWLY_IDLE)
 		return pass_because(p, BALANCE_work_came, !READ_ONCE(p->dst->nr_running));
 	p->rule = BALANCE_another_balances;
-	for_each_cpu(cpu, &mask) {
+	for_each_cpu_of(cpu, ours, &p->cpus) {
 		bool idle = cpu_is_idle(cpu_rq(p->s, cpu));
 
 		if (unlikely(p->record))
@@ -40,7 +40,7 @@ static bool should_balance(struct pass *p)
 		if (idle)
 			return cpu == p->dst->cpu;
 	}
-	return cpumask_first(&mask) == p->dst->cpu;
+	return next_cpu_of(ours, &p->cpus, ours->first) == p->dst->cpu;
 }
 
 static const struct cpumask *llc_cpus(const struct rq *rq)

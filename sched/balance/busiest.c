@@ -290,13 +290,12 @@ static bool is_only_task(const struct pass *p, const struct rq *rq, u32 nr, u64 
  */
 struct rq *find_busiest_queue(const struct pass *p, const struct group *group)
 {
-	struct cpumask mask = cpumask_and(&group->cpus, &p->cpus);
 	struct rq *busiest = NULL;
 	u64 most = 0, capacity_of_most = 1;
 	unsigned cpu;
 
 	SCHED_DEBUG_ASSERT(group != p->sd->parts);
-	for_each_cpu(cpu, &mask) {
+	for_each_cpu_of(cpu, group, &p->cpus) {
 		struct rq *rq = cpu_rq(p->s, cpu);
 		u32 nr = READ_ONCE(rq->fair.tasks.nr);
 		u64 amount = amount_on(p, rq, nr);

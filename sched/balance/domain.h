@@ -30,7 +30,7 @@ enum domain_flags {
 struct group {
 	struct cpumask cpus;
 	u32 weight;	    /* number of CPUs */
-	u32 first;	    /* lowest CPU: the group's name */
+	u32 first, last;    /* lowest CPU: the group's name; highest CPU */
 	struct group *next; /* circular: the other parts of the same whole */
 
 	/* hints; written without a lock */
@@ -79,6 +79,35 @@ void topology_init(struct sched *s, const struct sched_cpu_desc *desc);
  * The machine is stopped (hotplug.c).
  */
 void topology_rebuild(struct sched *s);
+
+/*
+ * The first CPU of @g that is in @mask, too, and >= @from; CPU_MAX: there is none. Words of the
+ * masks beyond the group are not read: most groups are a small part of a large machine.
+ */
+static inline __racy unsigned next_cpu_of(const struct group *g, const struct cpumask *mask,
+					 unsigned from)
+{
+	u64 wanted = ~0ull << (from % 64);
+
+	for (unsigned w = from / 64; w <= g->last / 64; w++, wanted = ~0ull) {
+		u64 word = g->cpus.bits[w] & mask->bits[w] & wanted;
+
+		if (word)
+			return w * 64 + (unsigned)__builtin_ctzll(word);
+	}
+	return CPU_MAX;
+}
+
+/* Each CPU of the group @g that is in @mask, too. */
+#define for_each_cpu_of(cpu, g, mask)                                                              \
+	for (cpu = next_cpu_of(g, mask, (g)->first); cpu < CPU_MAX;                                \
+	     cpu = next_cpu_of(g, mask, cpu + 1))
+
+/* The CPU of @g after @cpu, in a circle. */
+static inline unsigned next_cpu_around(const struct group *g, unsigned cpu)
+{
+	return cpu < g->last ? cpumask_next(&g->cpus, cpu + 1) : g->first;
+}
 
 #define for_each_domain(sd, rq) for ((sd) = (rq)->domains; (sd); (sd) = (sd)->parent)
 

@@ -66,13 +66,17 @@ INLINED void measure_cpu(struct group_stats *gs, const struct rq *rq, const stru
 	gs->weight++;
 }
 
-/* The greatest load of a task that is alone on one of @cpus and would have more of another CPU. */
-static u64 measure_misfits(struct sched *s, const struct cpumask *cpus, u32 imbalance_pct)
+/*
+ * The greatest load of a task that is alone on one of those CPUs of @g that are in @cpus, and would
+ * have more of another CPU.
+ */
+static u64 measure_misfits(struct sched *s, const struct group *g, const struct cpumask *cpus,
+			   u32 imbalance_pct)
 {
 	unsigned cpu;
 	u64 most = 0;
 
-	for_each_cpu(cpu, cpus) {
+	for_each_cpu_of(cpu, g, cpus) {
 		const struct rq *rq = cpu_rq(s, cpu);
 
 		if (READ_ONCE(rq->fair.tasks.nr) == 1 && capacity_is_reduced(rq, imbalance_pct))
@@ -81,12 +85,13 @@ static u64 measure_misfits(struct sched *s, const struct cpumask *cpus, u32 imba
 	return most;
 }
 
-/* True if @t may run on a CPU of @cpus that has enough for it. */
-static bool fits_one(struct sched *s, const struct cpumask *cpus, const struct task *t)
+/* True if @t may run on one of those CPUs of @g that are in @cpus, and that has enough for it. */
+static bool fits_one(struct sched *s, const struct group *g, const struct cpumask *cpus,
+		     const struct task *t)
 {
 	unsigned cpu;
 
-	for_each_cpu(cpu, cpus)
+	for_each_cpu_of(cpu, g, cpus)
 		if (task_allowed(t, cpu) && task_fits(cpu_rq(s, cpu), t))
 			return true;
 	return false;
@@ -99,7 +104,7 @@ static __noinline void measure_uneven(struct sched *s, struct group_stats *gs,
 	unsigned cpu;
 
 	gs->least_capacity = CPU_CAPACITY;
-	for_each_cpu(cpu, cpus) {
+	for_each_cpu_of(cpu, gs->group, cpus) {
 		const struct rq *rq = cpu_rq(s, cpu);
 
 		gs->least_capacity = min(gs->least_capacity, cpu_capacity(rq));
@@ -108,7 +113,7 @@ static __noinline void measure_uneven(struct sched *s, struct group_stats *gs,
 			gs->misfit = max(gs->misfit, READ_ONCE(rq->misfit_load));
 	}
 	if (except)
-		gs->misfit = !fits_one(s, cpus, except);
+		gs->misfit = !fits_one(s, gs->group, cpus, except);
 }
 
 /* All CPUs are measured: what does that make of the group? */
@@ -127,10 +132,9 @@ INLINED struct group_stats measure(struct sched *s, const struct group *group,
 				   const struct pass *recorded)
 {
 	struct group_stats gs = { .group = group };
-	struct cpumask mask = cpumask_and(&group->cpus, cpus);
 	unsigned cpu;
 
-	for_each_cpu(cpu, &mask) {
+	for_each_cpu_of(cpu, group, cpus) {
 		struct group_stats before = gs;
 
 		measure_cpu(&gs, cpu_rq(s, cpu), except);
@@ -139,9 +143,9 @@ INLINED struct group_stats measure(struct sched *s, const struct group *group,
 	}
 	/* Most of the time no CPU has lost any capacity. */
 	if (misfits == MISFITS_REDUCED && gs.capacity < gs.weight * CPU_CAPACITY)
-		gs.misfit = measure_misfits(s, &mask, imbalance_pct);
+		gs.misfit = measure_misfits(s, group, cpus, imbalance_pct);
 	else if (unlikely(misfits == MISFITS_UNEVEN))
-		measure_uneven(s, &gs, &mask, except);
+		measure_uneven(s, &gs, cpus, except);
 	conclude(&gs, except, imbalance_pct);
 	if (recorded)
 		pass_record_part(recorded, &gs);

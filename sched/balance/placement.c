@@ -122,7 +122,7 @@ static bool core_is_idle(struct sched *s, const struct group *core, unsigned exc
 {
 	unsigned cpu;
 
-	for_each_cpu(cpu, &core->cpus)
+	for_each_cpu_of(cpu, core, &core->cpus)
 		if (cpu != except && !cpu_is_idle(cpu_rq(s, cpu)))
 			return false;
 	return true;
@@ -166,7 +166,7 @@ static int scan_cores(struct sched *s, const struct task *t, struct group *llc, 
 
 	SCHED_DEBUG_ASSERT(cpumask_test(&llc->cpus, target));
 	for (unsigned n = llc->weight; n; n--) {
-		cpu = cpumask_next_wrap(&llc->cpus, cpu);
+		cpu = next_cpu_around(llc, cpu);
 		if (!may_run(s, t, cpu))
 			continue;
 		if (core_is_idle(s, cpu_rq(s, cpu)->core, CPU_MAX))
@@ -190,7 +190,7 @@ static int scan_cpus(struct sched *s, const struct task *t, const struct group *
 
 	SCHED_DEBUG_ASSERT(cpumask_test(&llc->cpus, target));
 	for (unsigned n = llc->weight; n && limit; n--) {
-		cpu = cpumask_next_wrap(&llc->cpus, cpu);
+		cpu = next_cpu_around(llc, cpu);
 		if (!may_run(s, t, cpu))
 			continue;
 		if (cpu_is_free(s, cpu))
@@ -202,10 +202,11 @@ static int scan_cpus(struct sched *s, const struct task *t, const struct group *
 
 static int scan_core_of(struct sched *s, const struct task *t, unsigned prev)
 {
+	const struct group *core = cpu_rq(s, prev)->core;
 	unsigned cpu;
 
-	for_each_cpu(cpu, &cpu_rq(s, prev)->core->cpus)
-		if (cpu != prev && task_allowed(t, cpu) && cpu_is_free(s, cpu))
+	for_each_cpu_of(cpu, core, &t->allowed)
+		if (cpu != prev && cpu_is_free(s, cpu))
 			return (int)cpu;
 	return -1;
 }
@@ -377,7 +378,7 @@ static struct group *find_idlest_group(struct sched *s, struct domain *sd, const
 	do {
 		struct group_stats gs;
 
-		if (!cpumask_intersects(&g->cpus, &usable))
+		if (next_cpu_of(g, &usable, g->first) == CPU_MAX)
 			continue;
 		gs = group_measure(s, g, &s->online, t, sd->imbalance_pct, misfits);
 		if (g == sd->parts) {
@@ -401,12 +402,11 @@ static struct group *find_idlest_group(struct sched *s, struct domain *sd, const
 static unsigned find_idlest_cpu_in(struct sched *s, const struct group *g, const struct task *t,
 				   unsigned cpu)
 {
-	struct cpumask mask = cpumask_and(&g->cpus, &t->allowed);
+	struct cpumask usable = cpumask_and(&t->allowed, &s->online);
 	unsigned best = cpu, idlest = CPU_MAX, candidate;
 	u64 least = UINT64_MAX, latest_stamp = 0;
 
-	mask = cpumask_and(&mask, &s->online);
-	for_each_cpu(candidate, &mask) {
+	for_each_cpu_of(candidate, g, &usable) {
 		struct rq *rq = cpu_rq(s, candidate);
 
 		if (cpu_is_sched_idle(rq))

@@ -100,6 +100,7 @@ static void build_groups(struct sched *s, int level)
 		first[cpu] = (u16)leader;
 		g = group_around(s, cpu, level);
 		g->first = leader;
+		g->last = cpu;
 		g->weight++;
 		cpumask_set(&g->cpus, cpu);
 	}
@@ -135,7 +136,7 @@ static bool has_several_capacities(struct sched *s, const struct group *span)
 {
 	unsigned cpu;
 
-	for_each_cpu(cpu, &span->cpus)
+	for_each_cpu_of(cpu, span, &span->cpus)
 		if (cpu_rq(s, cpu)->capacity_orig != cpu_rq(s, span->first)->capacity_orig)
 			return true;
 	return false;
@@ -145,7 +146,7 @@ static bool has_capacity_of(struct sched *s, const struct group *span, unsigned 
 {
 	unsigned cpu;
 
-	for_each_cpu(cpu, &span->cpus)
+	for_each_cpu_of(cpu, span, &span->cpus)
 		if (cpu_rq(s, cpu)->capacity_orig == cpu_rq(s, like)->capacity_orig)
 			return true;
 	return false;
