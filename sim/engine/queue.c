@@ -8,6 +8,8 @@
 void queue_init(struct event_queue *q, u64 start)
 {
 	*q = (struct event_queue){ .base = start, .time = start };
+	queue_reserve(q, 1);
+	q->chunk[0].end = QUEUE_CHUNK;
 }
 
 void queue_free(struct event_queue *q)
@@ -58,32 +60,39 @@ static u32 free_chunk(struct event_queue *q, u32 at)
 /* The slot of an entry due at @when, until the base changes. */
 static void find_slot(const struct event_queue *q, u64 when, u32 *level, u32 *digit)
 {
-	u64 differs = when ^ q->base;
+	u64 differs = (when ^ q->base) | 1;
 
-	*level = differs ? (63 - (u32)__builtin_clzll(differs)) / QUEUE_DIGIT : 0;
+	*level = (63 - (u32)__builtin_clzll(differs)) / QUEUE_DIGIT;
 	*digit = when >> (*level * QUEUE_DIGIT) & (QUEUE_SLOTS - 1);
 }
 
-static void put(struct event_queue *q, struct queue_entry entry)
+/* Makes a chunk the slot's last. All chunks may move. */
+static __noinline struct queue_chunk *add_chunk(struct event_queue *q, u32 level, u32 digit)
 {
-	struct queue_slot *slot;
-	struct queue_chunk *c;
-	u32 level, digit, at;
+	struct queue_slot *slot = &q->slot[level][digit];
+	u32 at = take_chunk(q);
 
-	find_slot(q, entry.when, &level, &digit);
-	slot = &q->slot[level][digit];
-	if (!slot->tail || q->chunk[slot->tail].end == QUEUE_CHUNK) {
-		at = take_chunk(q);
-		if (slot->tail)
-			q->chunk[slot->tail].next = at;
-		else
-			slot->head = at;
-		slot->tail = at;
-	}
-	c = &q->chunk[slot->tail];
-	c->entry[c->end++] = entry;
+	if (slot->tail)
+		q->chunk[slot->tail].next = at;
+	else
+		slot->head = at;
+	slot->tail = at;
 	q->occupied[level] |= 1u << digit;
 	q->levels |= 1u << level;
+	return &q->chunk[at];
+}
+
+/* A slot without chunks ends with chunk 0, which is full. */
+static inline void put(struct event_queue *q, struct queue_entry entry)
+{
+	struct queue_chunk *c;
+	u32 level, digit;
+
+	find_slot(q, entry.when, &level, &digit);
+	c = &q->chunk[q->slot[level][digit].tail];
+	if (c->end == QUEUE_CHUNK)
+		c = add_chunk(q, level, digit);
+	c->entry[c->end++] = entry;
 	q->nr++;
 }
 
@@ -132,29 +141,33 @@ void queue_set(struct event_queue *q, struct event *ev, u64 when)
 	put(q, (struct queue_entry){ when, ev->seq, ev });
 }
 
-/* The earliest entry of the first slot; with @valid the earliest valid one. */
-static const struct queue_entry *find_first(const struct event_queue *q, bool valid)
+/* The first chunk of the first slot of a queue that is not empty. */
+static struct queue_chunk *first_chunk(const struct event_queue *q, u32 *level, u32 *digit)
 {
-	u32 level = (u32)__builtin_ctz(q->levels), digit = (u32)__builtin_ctz(q->occupied[level]);
-	const struct queue_entry *first = NULL;
-
-	for (u32 at = q->slot[level][digit].head; at; at = q->chunk[at].next) {
-		const struct queue_chunk *c = &q->chunk[at];
-
-		for (const struct queue_entry *e = &c->entry[c->first]; e < &c->entry[c->end]; e++)
-			if ((!first || e->when < first->when) && (!valid || is_valid(e)))
-				first = e;
-		if (!level)
-			break;
-	}
-	return first;
+	*level = (u32)__builtin_ctz(q->levels);
+	*digit = (u32)__builtin_ctz(q->occupied[*level]);
+	return &q->chunk[q->slot[*level][*digit].head];
 }
 
-/* Drops the first entry of a slot at level 0, whose entries are all due at the same time. */
-static void drop_first(struct event_queue *q, u32 digit)
+/* The earliest valid entry in @c and the chunks after it, or NULL. */
+static const struct queue_entry *find_first(const struct event_queue *q,
+					    const struct queue_chunk *c)
+{
+	const struct queue_entry *first = NULL;
+
+	for (;; c = &q->chunk[c->next]) {
+		for (const struct queue_entry *e = &c->entry[c->first]; e < &c->entry[c->end]; e++)
+			if ((!first || e->when < first->when) && is_valid(e))
+				first = e;
+		if (!c->next)
+			return first;
+	}
+}
+
+/* Drops the first entry, at level 0, whose chunk is @c. */
+static inline void drop_first(struct event_queue *q, struct queue_chunk *c, u32 digit)
 {
 	struct queue_slot *slot = &q->slot[0][digit];
-	struct queue_chunk *c = &q->chunk[slot->head];
 
 	q->nr--;
 	if (++c->first < c->end)
@@ -170,9 +183,10 @@ struct event *queue_pop(struct event_queue *q, u64 limit)
 	struct event *ev = NULL;
 
 	while (q->levels && !ev) {
-		u32 level = (u32)__builtin_ctz(q->levels);
-		u32 digit = (u32)__builtin_ctz(q->occupied[level]);
-		const struct queue_entry *first = find_first(q, level);
+		u32 level, digit;
+		struct queue_chunk *c = first_chunk(q, &level, &digit);
+		/* At level 0 all entries of a slot are due at the same time. */
+		const struct queue_entry *first = level ? find_first(q, c) : &c->entry[c->first];
 
 		if (first && first->when > limit)
 			return NULL;
@@ -184,24 +198,27 @@ struct event *queue_pop(struct event_queue *q, u64 limit)
 		if (level)
 			spread(q, level, digit);
 		else
-			drop_first(q, digit);
+			drop_first(q, c, digit);
 	}
 	return ev;
 }
 
-struct event *queue_next(const struct event_queue *q)
-{
-	return q->levels ? find_first(q, false)->event : NULL;
-}
-
-const struct event *queue_second(const struct event_queue *q)
+u32 queue_peek(const struct event_queue *q, const struct event *next[static 2])
 {
 	const struct queue_chunk *c;
+	u32 level, digit;
 
-	if (!(q->levels & 1))
-		return NULL;
-	c = &q->chunk[q->slot[0][__builtin_ctz(q->occupied[0])].head];
-	if (c->first + 1 < c->end)
-		return c->entry[c->first + 1].event;
-	return c->next ? q->chunk[c->next].entry[q->chunk[c->next].first].event : NULL;
+	if (!q->levels)
+		return 0;
+	c = first_chunk(q, &level, &digit);
+	next[0] = c->entry[c->first].event;
+	if (c->first + 1u < c->end) {
+		next[1] = c->entry[c->first + 1].event;
+		return 2;
+	}
+	if (!c->next)
+		return 1;
+	c = &q->chunk[c->next];
+	next[1] = c->entry[c->first].event;
+	return 2;
 }

@@ -43,7 +43,7 @@ struct queue_chunk {
 };
 
 struct event_queue {
-	struct queue_chunk *chunk; /* [0] is not used */
+	struct queue_chunk *chunk; /* [0] is always full, and of no slot */
 	u32 used, size, free;	   /* chunks */
 	u32 nr, rebuild_at;	   /* entries; the number at which the invalid ones are dropped */
 	u64 base;
@@ -67,10 +67,12 @@ void queue_set(struct event_queue *q, struct event *ev, u64 when);
  * @limit are then past.
  */
 struct event *queue_pop(struct event_queue *q, u64 limit);
-/* The next event, perhaps one that was cancelled; NULL if there is none. */
-struct event *queue_next(const struct event_queue *q);
-/* The event after that if it is due at the same time, perhaps a cancelled one; else NULL. */
-const struct event *queue_second(const struct event_queue *q);
+/*
+ * The first events of the first slot, perhaps cancelled, at most two, for fetching their memory.
+ * Returns their number. They are the next ones if the whole slot is due at the same time, as it is
+ * on a busy machine.
+ */
+u32 queue_peek(const struct event_queue *q, const struct event *next[static 2]);
 
 static inline bool event_queued(const struct event *ev)
 {

@@ -30,7 +30,8 @@ static void note_turn(struct sim *sim)
 		sim->quiet_at = sim->now;
 		sim->quiet_turns = 0;
 	}
-	if (++sim->quiet_turns > MAX_QUIET_TURNS * (100 + sim->config.nr_cpus + sim->nr_tasks))
+	if (unlikely(++sim->quiet_turns > MAX_QUIET_TURNS * 100) &&
+	    sim->quiet_turns > MAX_QUIET_TURNS * (100 + sim->config.nr_cpus + sim->nr_tasks))
 		host_bug(__FILE__, __LINE__,
 			 "no progress: it switches on and on, and no time passes");
 }
@@ -42,7 +43,8 @@ bool sim_is_stuck(struct sim *sim, const struct sim_task *t)
 		sim->stuck_steps = 0;
 	}
 	sim->quiet_turns = 0;
-	if (++sim->stuck_steps < MAX_STUCK_STEPS * (100 + sim->nr_tasks))
+	if (likely(++sim->stuck_steps < MAX_STUCK_STEPS * 100) ||
+	    sim->stuck_steps < MAX_STUCK_STEPS * (100 + sim->nr_tasks))
 		return false;
 	sim_fail(sim, t, "it goes on and on without using time: a loop without run or sleep?");
 	return true;
@@ -243,13 +245,15 @@ static void fetch_cpu(struct sim *sim, const struct sim_cpu *c)
 
 static void fetch_next(struct sim *sim)
 {
-	const struct event *ev = queue_next(&sim->queue), *later = queue_second(&sim->queue);
+	const struct event *next[2], *ev;
 	const struct sim_task *t;
+	u32 nr = queue_peek(&sim->queue, next);
 
-	if (!ev)
+	if (!nr)
 		return;
-	if (later) /* with its surroundings: the task or CPU that contains it */
-		prefetch((const char *)later - 64, later + 1);
+	if (nr > 1) /* with its surroundings: the task or CPU that contains it */
+		prefetch((const char *)next[1] - 64, next[1] + 1);
+	ev = next[0];
 	switch (ev->kind) {
 	case EVENT_DONE:
 		fetch_cpu(sim, container_of(ev, struct sim_cpu, done));
