@@ -106,7 +106,10 @@ static inline __racy unsigned next_cpu_of(const struct group *g, const struct cp
 /* The CPU of @g after @cpu, in a circle. */
 static inline unsigned next_cpu_around(const struct group *g, unsigned cpu)
 {
-	return cpu < g->last ? cpumask_next(&g->cpus, cpu + 1) : g->first;
+	if (cpu >= g->last)
+		return g->first;
+	/* Most of the time it is the next number. */
+	return cpumask_test(&g->cpus, cpu + 1) ? cpu + 1 : cpumask_next(&g->cpus, cpu + 1);
 }
 
 #define for_each_domain(sd, rq) for ((sd) = (rq)->domains; (sd); (sd) = (sd)->parent)
@@ -192,8 +195,9 @@ static inline bool cpu_is_sched_idle(const struct rq *rq)
 static inline bool cpu_is_free(struct sched *s, unsigned cpu)
 {
 	const struct rq *rq = cpu_rq(s, cpu);
+	u32 nr = READ_ONCE(rq->nr_running);
 
-	return cpu_is_idle(rq) || cpu_is_sched_idle(rq);
+	return nr ? nr == READ_ONCE(rq->fair.tasks.nr_idle) : READ_ONCE(rq->curr) == rq->idle;
 }
 
 static inline u64 cpu_load(const struct rq *rq)
