@@ -352,7 +352,6 @@ void superblock_put(struct superblock *sb)
 	if (!ref_put(&sb->refs))
 		return;
 	tree_clear(sb->root);
-	debug_assert(!sb->root->nr_mounts);
 	dentry_put(sb->root);
 	kfree(sb);
 }
