@@ -4,9 +4,10 @@
 
 An operation is a call of the scheduler: a switch, a wakeup, a tick, a block, a yield. The first table counts operations
 per second of CPU time on one core, without invariant checks and measurement, for workloads that do hardly anything
-else. The seconds are those of the host and as noisy as it is busy. The other tables count instructions with valgrind,
-and these are exact: of an operation on 4096 CPUs of one speed, and in 512 frequency domains under each governor; and
-of a tick and its switch as the queue grows.
+else. The seconds are those of the host and as noisy as it is busy. The instructions are counted with valgrind and
+exact: in that table those of an operation in a shorter run, on which tests/sim/test_instructions.py sets limits; then
+of an operation on 4096 CPUs of one speed, and in 512 frequency domains under each governor; and of a tick and its
+switch as the queue grows.
 
 Usage: bench_sim.py     environment: B (build directory)
 """
@@ -25,6 +26,8 @@ import usage
 
 # (CPUs, topology, simulated time of the sleepers)
 MACHINES = [(1, "1x1", "10s"), (64, "2x32x1", "500ms"), (1024, "4x8x32x1", "40ms"), (4096, "8x16x32x1", "10ms")]
+# simulated time in which instructions are counted: of sleepers, of hogs
+COUNTED = {1: ("100ms", "2s"), 64: ("25ms", "400ms"), 1024: ("2ms", "200ms"), 4096: ("600us", "100ms")}
 RUNS = 3
 GOVERNORS = ("performance", "sched", "schedutil", "ondemand")
 SPEED_TIMES = ("1ms", "3ms")
@@ -46,14 +49,26 @@ def bench(build: str, words: list[str]) -> dict[str, Any]:
     return {key: value if key == "sched" else int(value) for key, value in re.findall(r"(\w+)=(\S+)", line)}
 
 
+def for_an_operation(build: str, sched: str, cpus: int, name: str) -> float:
+    """Instructions of each operation on the machine with so many CPUs; the start of the tasks does not count."""
+    topology = next(text for number, text, _ in MACHINES if number == cpus)
+    words = ["--sched", sched, "--topology", topology, "--time", COUNTED[cpus][name == "tick and switch"],
+             *dict(workloads(cpus))[name]]
+    run = bench(build, words)
+    return instructions(build, "sim_run", words) / (run["operations"] - run["tasks"])
+
+
 def speed_table(build: str, sched: str) -> None:
-    print(f"{'CPUs':>5}  {'workload':<18} {'operations':>11} {'million/s':>10}  {'bytes a task':>12} {'a CPU':>7}")
+    print(f"{'CPUs':>5}  {'workload':<18} {'operations':>11} {'million/s':>10} {'instructions':>13}"
+          f"  {'bytes a task':>12} {'a CPU':>7}")
+    counts = shutil.which("valgrind")
     for cpus, topology, time in MACHINES:
         for name, texts in workloads(cpus):
             span = time if name != "tick and switch" else f"{2_000_000 // cpus}ms"
             words = ["--sched", sched, "--topology", topology, "--time", span, *texts]
             best = max((bench(build, words) for _ in range(RUNS)), key=lambda b: int(b["operations_per_s"]))
-            print(f"{cpus:>5}  {name:<18} {best['operations']:>11,} {best['operations_per_s'] / 1e6:>10.2f}"
+            each = f"{for_an_operation(build, sched, cpus, name):,.0f}" if counts else "no valgrind"
+            print(f"{cpus:>5}  {name:<18} {best['operations']:>11,} {best['operations_per_s'] / 1e6:>10.2f} {each:>13}"
                   f"  {best['bytes_per_task']:>12,} {best['bytes_per_cpu']:>7,}", flush=True)
 
 
