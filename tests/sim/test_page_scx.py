@@ -35,6 +35,10 @@ def test_programs_run_beside_policies(seen, tmp_path):
 def test_decisions_of_a_program_are_shown_and_explained(seen):
     head, rule = seen["decision"]
     assert head == "A program for sched_ext decides (ext, CPU 0)" and "because" in rule and rule.count(" ") > 6
+    columns, *rows = seen["table"]
+    assert columns == ["task", "weight", "vtime", "slice left", "waits in"] and len(rows) > 1
+    assert {row[4] for row in rows} > {"queue 0x0"} and {row[4] for row in rows} <= {"queue 0x0", "the local queue",
+                                                                                     "no queue"}
     assert "hog" in seen["why"] and "ms (eevdf" in seen["whyFutures"].replace("cfs, ", "")
 
 

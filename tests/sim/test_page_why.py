@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 from tests.sim.conftest import BUILD, ROOT, page_or_skip
+from tests.sim.test_scx import loaded
 from fairground.base.settings import SCHEDULERS
 from fairground.decisions import lateness, why
 from fairground.trace.timeline import Timeline
@@ -26,6 +27,8 @@ RUNS = [f"--sched {sched} {HOGS}" for sched in SCHEDULERS] + [
     "--sched eevdf --cpus 2 --time 150ms group:name=g,quota=10ms,period=50ms hogs:n=2,group=g hogs:n=2 hotplug:cpu=1",
 ]
 
+PROGRAMS = {"vtime": HOGS, "stall": "--cpus 2 --time 5s hogs:n=3", "llc": "--topology 1x2x2 --time 130ms hogs:n=5"}
+
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
@@ -33,11 +36,11 @@ def compared(tmp_path_factory):
     page_or_skip()
     place = tmp_path_factory.mktemp("why")
     runs = []
-    for nr, words in enumerate(RUNS):
+    for nr, words in enumerate([*RUNS, *(f"--scx {loaded(name)} {work}" for name, work in PROGRAMS.items())]):
         file = place / f"{nr}.dat"
         subprocess.run([f"{BUILD}/schedsim", *words.split(), "--decisions", file], check=True,
                        stdout=subprocess.DEVNULL)
-        runs.append({"words": words.split(), "file": str(file), "waits": WAITS + 1})
+        runs.append({"words": words.replace(".so", ".wasm").split(), "file": str(file), "waits": WAITS + 1})
     done = subprocess.run(["node", f"{ROOT}/tests/tools/why.mjs", f"{BUILD}/web/node_modules", f"{BUILD}/session.wasm",
                            f"{BUILD}/web/phrases.json"], input=json.dumps(runs), check=False, capture_output=True,
                           text=True)
@@ -87,7 +90,7 @@ def test_both_say_the_same(compared):
             reasons |= {text.split(":")[0].split()[0] for text in why_so}
             classes |= {text for text in why_so if text.startswith("a ")}
     assert compared_waits > 300
-    missing = {"cfs", "eevdf", "bore", "fdl", "fifo", "nobody", "a"} - reasons
+    missing = {"cfs", "eevdf", "bore", "fdl", "fifo", "ext", "nobody", "a"} - reasons
     assert not missing and len(classes) == 2
 
 

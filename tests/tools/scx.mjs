@@ -34,6 +34,7 @@ for (const lane of [1, 2]) {
 }
 await go(tab, 0.5);
 seen.decision = [await text(tab, '#decision-head'), await text(tab, '#rule')];
+seen.table = await tab.$$eval('#table table', ([table]) => [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent)));
 seen.why = await text(tab, '#whysaid');
 await tab.click('#whyfutures button');
 await tab.waitForFunction(() => !document.querySelector('#whyfutures button'));

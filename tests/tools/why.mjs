@@ -24,7 +24,8 @@ const compiled = await WebAssembly.compile(module);
 
 // The run of @words with @changes of the policy, as the page makes it.
 function made(words, changes = [], name = '') {
-  const session = new Session(compiled, words, {}, 'decisions.bin');
+  const files = Object.fromEntries(words.filter((word) => word.endsWith('.wasm')).map((file) => [file, fs.readFileSync(file)]));
+  const session = new Session(compiled, words, files, 'decisions.bin');
   for (const {at, value} of changes) {
     session.run(at);
     session.policy(value);

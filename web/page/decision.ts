@@ -5,6 +5,7 @@ import {FLAGS, KINDS, TEXT} from './strings';
 import {Decision, Run, distance, treeLinks} from './model';
 import {behind, doubtAbout, viewOfPlacement} from './views';
 import {OWN_FILE, nameOf} from './own';
+import {placeOf} from './why';
 import {$, colour, el, ms, named, svg, table} from './ui';
 
 declare const RULES: Record<string, Record<string, string>>, POLICIES: Record<string, string[]>;
@@ -39,6 +40,13 @@ function candidateTable(d: Decision) {
 function plainTable(rows: Decision[]) {
   const columns = Object.keys(rows[0] ?? {}).filter((name) => name !== 'nr' && rows.some((row) => row[name] !== 0));
   return table(TEXT.whatCompared, columns, rows.map((row) => columns.map((name) => String(row[name]))));
+}
+
+// Tasks of a program for sched_ext, as `fairground decisions --full` has them.
+function programTable(rows: Decision[], chosen: number) {
+  const slice = (ns: any) => BigInt(ns) < 0n ? TEXT.endless : ms(Number(ns));
+  return table(TEXT.whatCompared, [TEXT.task, TEXT.weight, 'vtime', TEXT.sliceLeft, TEXT.waitsIn], rows.map((row) =>
+    [named(row.pid, label(row)), String(row.bw), ms(Number(row.deadline)), slice(row.budget), placeOf(row.replenish_at)]), rows.findIndex(({pid}) => pid === chosen));
 }
 
 function numberLine(d: Decision) {
@@ -98,7 +106,8 @@ export function drawDecision(run: Run, at: number) {
   $('tree').replaceChildren(...(fair ? tree(d) : []));
   $('behind').replaceChildren(...(fair ? behind(d) : d.kind === 'select' ? viewOfPlacement(d, run) : []));
   $('table').replaceChildren(...(fair ? [candidateTable(d)]
-    : ['cpus', 'runqueues', 'parts', 'tasks'].filter((name) => d[name]?.length).map((name) => plainTable(d[name]))));
+    : ['cpus', 'runqueues', 'parts', 'tasks'].filter((name) => d[name]?.length)
+      .map((name) => name === 'tasks' && d.policy === 'ext' ? programTable(d[name], d.pid) : plainTable(d[name]))));
   slider.setAttribute('aria-valuetext', $('rule').textContent!);
 }
 

@@ -22,7 +22,7 @@ export const TEXT = {
   policy: 'policy', tunable: 'tunable', nice: 'nice', value: 'PID=NICE or NAME=VALUE; several: NAME=1,2,3', allOthers: 'every other', tooManyForks: 'At most 7 forks at a time.',
   futures: 'futures of this moment, and the first decision in which each differs:', future: 'future', noDifference: 'never differs', idled: 'idled in vain, ms',
   unknown: '–', task: 'task', share: 'share %', got: 'ran ms', waits: 'waits', mean: 'mean ms', longest: 'longest ms',
-  vruntime: 'vruntime', deadline: 'deadline', lag: 'lag at sleep', weight: 'weight', score: 'score', notes: '', after: 'after',
+  vruntime: 'vruntime', deadline: 'deadline', lag: 'lag at sleep', weight: 'weight', sliceLeft: 'slice left', endless: 'endless', waitsIn: 'waits in', score: 'score', notes: '', after: 'after',
   same: 'Both futures are the same to the end.', differs: 'The first decision that differs:', now: 'as it was', then: 'instead',
   onlySimulated: 'Only a run that was simulated here can be forked: press Run first.', idle: 'idle', because: 'because', choosePolicy: 'Choose a policy.', limit: 'The page takes at most 4,096 CPUs and 10,000 ms.',
   notFile: 'This is not a file of decisions or a trace.dat: ', notDecision: 'its record N is not a decision that this page knows.',

@@ -26,6 +26,9 @@ const key = (pid: number, group = 0) => group ? `group ${group}` : String(pid);
 const claims = (d: Decision, trait: string) => !!POLICIES[String(d.policy).replace('_', '-')]?.includes(trait);
 const last = <T>(all: T[]): T | undefined => all[all.length - 1];
 
+/** Where a task of ext waits, in words: in the queue of this number. */
+export const placeOf = (queue: unknown) => PHRASES[`queue ${queue}`] ?? `queue 0x${BigInt(String(queue)).toString(16)}`;
+
 function subjectOf({d}: Reason): string {
   if (d.kind !== 'class' || d.pid)
     return nameOf(d.comm, d.pid, d.subject_group);
@@ -103,7 +106,8 @@ function stretchOf({start, end, cpu, pid, began}: Piece, near: Reason[], rivals:
   if (began >= start && lost.length && pid)   // of a tree of groups one on each level
     return {start, end, cpu, pid, ticks, reason: lost.find(({d}) => d.time === last(lost)!.d.time)};
   const asked = here.find((each) => each.kind === 'preempt' && !each.d.answer && isAbout(each, rivals) && start - NEAR <= each.d.time);
-  return {start, end, cpu, pid, ticks, reason: asked ?? lasting.find(({d}) => start - NEAR <= d.time)};
+  const queued = here.find((each) => each.d.policy === 'ext' && ['enter', 'stop'].includes(each.kind) && isAbout(each, rivals));
+  return {start, end, cpu, pid, ticks, reason: asked ?? lasting.find(({d}) => start - NEAR <= d.time) ?? queued};
 }
 
 /** What happened in the @wait of @run. */
@@ -157,7 +161,9 @@ function fairNumbers(d: Decision, late: Decision, other: Decision): string {
   return parts.join('; ');
 }
 
-function classNumbers(late: Decision, other: Decision): string {
+function classNumbers(policy: string, late: Decision, other: Decision): string {
+  if (policy === 'ext')
+    return fill('place', {late: rowName(late), place: placeOf(late.replenish_at)});
   return String(late.deadline) !== '0' || String(other.deadline) !== '0' ? farther(distance(late.deadline, other.deadline), 'deadline', late, other)
     : fill('priority', {late: rowName(late), ours: late.prio, other: rowName(other), theirs: other.prio});
 }
@@ -166,7 +172,9 @@ function classNumbers(late: Decision, other: Decision): string {
 function numbers(reason: Reason, rivals: Set<string>): string {
   const {d, kind, rows} = reason, late = entity(reason, rivals);
   const other = rows.find((row) => row !== late && (kind === 'preempt' ? row.flags & RUNS : row.pid === d.pid && (row.group ?? 0) === (d.subject_group ?? 0)));
-  return !late || !other ? '' : d.kind === 'class' ? classNumbers(late, other) : fairNumbers(d, late, other);
+  if (d.kind === 'class' && ['enter', 'stop'].includes(d.act))
+    return fill('place', {late: subjectOf(reason), place: placeOf(d.replenish_at)});
+  return !late || !other ? '' : d.kind === 'class' ? classNumbers(d.policy, late, other) : fairNumbers(d, late, other);
 }
 
 function beginning({wait, lost}: Late): string {
