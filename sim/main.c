@@ -46,10 +46,10 @@ static struct output open_output(const struct report *report, struct sim *sim, c
 
 	if (o->trace)
 		output.trace = trace_new(sim, usual | (o->averages ? AVERAGE_EVENTS : 0),
-					 report_about(report, policy));
+					 report_about(report, setup_label(policy)));
 	if (o->decisions && has_ending(o->decisions, ".dat"))
-		output.decisions_trace =
-			trace_new(sim, usual | DECISION_EVENTS, report_about(report, policy));
+		output.decisions_trace = trace_new(sim, usual | DECISION_EVENTS,
+						   report_about(report, setup_label(policy)));
 	else if (o->decisions)
 		output.decisions = decisions_open(sim, report, setup_label(policy), o->decisions);
 	return output;

@@ -70,14 +70,13 @@ def _under(line: Timeline, wait: Wait, past: Sequence[Wait], policy: str) -> Fut
 def futures(build: str, words: Sequence[str], wait: Wait, past: Sequence[Wait], current: str) -> list[Future]:
     """@wait, of the run of these @words, under each policy but @current, the shortest first. @past: the task's waits
     that ended before. A program for sched_ext is thrown out then. Raises FileError if the run cannot be repeated."""
-    has_program = len(without(words, "--scx")) < len(words)
     found = []
     length = wait.start + max(4 * wait.length, LEAST)
     moment = wait.start - 1 if wait.woken else wait.start + 1  # a wakeup is decided anew; the end of a turn stands
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         path = os.path.join(directory, "future.dat")
         for policy in SCHEDULERS:
-            if policy == current and not has_program:
+            if policy == current:
                 continue
             run(build, [*without(words, "--time"), "--time", f"{length}ns", "--swap", f"{moment}ns/{policy}"],
                 "--trace", path)
