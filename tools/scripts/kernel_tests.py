@@ -19,7 +19,8 @@ PERMISSIONS = ("taskcheck files-have-owners noatime-is-for-owners file-size set-
                "difference-is-told")
 ROWS = (
     ("kernel/fs/dentry.c", "tmpfs", ("fs_*",), ("filecheck",)),
-    ("kernel/fs/pipe.c", "pipe socketpair", ("fs_pipe*",), ("filecheck",)),
+    ("kernel/fs/pipe.c", "pipe socketpair", ("fs_pipe*",),
+     ("filecheck", "limitcheck pipes-of-a-user pipes-of-others")),
     ("kernel/fs/epoll.c", "epoll", (), ("filecheck",)),
     ("kernel/fs/eventfd.c", "eventfd epoll", (), ("filecheck",)),
     ("kernel/fs/fdtable.c", "fdtable", ("fs_*",), ("filecheck",)),
@@ -28,7 +29,7 @@ ROWS = (
     ("kernel/fs/mount.c", "tmpfs", ("fs_*",), ("filecheck",)),
     ("kernel/fs/nameless.c", "eventfd timerfd", (), ("filecheck",)),
     ("kernel/fs/open.c", "tmpfs", ("fs_*",), ("filecheck",)),
-    ("kernel/fs/path.c", "tmpfs", ("fs_*",), ("filecheck", "taskcheck set-id-is-safe")),
+    ("kernel/fs/path.c", "tmpfs", ("fs_*",), ("filecheck", PERMISSIONS)),
     ("kernel/fs/permission.c", "tmpfs", ("fs_*",), ("filecheck", PERMISSIONS)),
     ("kernel/fs/poll.c", "pipe eventfd", (), ("filecheck",)),
     ("kernel/fs/record.c", "record", (), ("filecheck",)),

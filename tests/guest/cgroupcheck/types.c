@@ -189,7 +189,7 @@ static void killing(void)
 	EXPECT(!mkdir("g", 0755) && !mkdir("g/h", 0755));
 	EXPECT(put("g/cgroup.kill", "2") == ERANGE && put("g/cgroup.kill", "0") == ERANGE);
 	EXPECT(put("g/cgroup.kill", "x") == EINVAL && read_error("g/cgroup.kill") == EINVAL);
-	EXPECT(!put("g/cgroup.kill", "1"));
+	EXPECT(!put("g/cgroup.kill", " 1 \n"));
 	a = spawn(fork_for_ever, (char *)"g/cgroup.procs");
 	b = spawn(fork_for_ever, (char *)"g/h/cgroup.procs");
 	while (nr_lines("g/cgroup.procs") < 8 || nr_lines("g/h/cgroup.procs") < 8)

@@ -36,6 +36,7 @@ static void present(void)
 	size_t i;
 
 	enter_v1();
+	EXPECT(!stat(".", &st) && st.st_mode == (S_IFDIR | 0755));
 	EXPECT(!mkdir("g", 0755) && !stat("g", &st) && st.st_mode == (S_IFDIR | 0755));
 	for (i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		EXPECT(!stat(files[i].name, &st) && st.st_mode == (S_IFREG | files[i].mode));
@@ -158,6 +159,7 @@ static void mounts(void)
 	EXPECT(!mount("none", "/tmp/again", "cgroup", 0, "all") && !umount("/tmp/again"));
 	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup", 0, "cpux"));
 	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup", 0, "alx"));
+	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup", 0, "allx"));
 	EXPECT_ERROR(EINVAL, mount("none", "/tmp/again", "cgroup2", 0, "cpu"));
 	EXPECT(strstr(get("/proc/mounts"), " cgroup rw,relatime,cpu 0 0\n"));
 	EXPECT(strstr(get("/proc/filesystems"), "nodev\tcgroup\n"));

@@ -258,7 +258,35 @@ static void positions_that_are_none(void)
 	EXPECT_ERROR(EINVAL, lseek(fd, INT64_MAX, SEEK_END));
 	EXPECT_ERROR(EINVAL, lseek(fd, -4, SEEK_CUR));
 	EXPECT_ERROR(EINVAL, lseek(fd, -5, SEEK_END));
+	EXPECT_ERROR(ENXIO, lseek(fd, -1, SEEK_DATA));
+	EXPECT_ERROR(ENXIO, lseek(fd, -1, SEEK_HOLE));
+	EXPECT_ERROR(ENXIO, lseek(fd, 4, SEEK_DATA));
+	EXPECT_ERROR(ENXIO, lseek(fd, 4, SEEK_HOLE));
 	EXPECT(lseek(fd, 0, SEEK_CUR) == 3 && lseek(fd, -4, SEEK_END) == 0);
+}
+
+/* No file has the empty name; a call that is told so takes its descriptor's file. */
+static void empty_names(void)
+{
+	int fd = open(".", O_RDONLY);
+	struct stat st;
+	char text[8];
+
+	EXPECT_ERROR(ENOENT, open("", O_RDONLY));
+	EXPECT_ERROR(ENOENT, openat(fd, "", O_RDONLY));
+	EXPECT_ERROR(ENOENT, open("", O_CREAT | O_RDWR, 0644));
+	EXPECT_ERROR(ENOENT, stat("", &st));
+	EXPECT_ERROR(ENOENT, fstatat(fd, "", &st, 0));
+	EXPECT_ERROR(ENOENT, access("", F_OK));
+	EXPECT_ERROR(ENOENT, chdir(""));
+	EXPECT_ERROR(ENOENT, chmod("", 0755));
+	EXPECT_ERROR(ENOENT, truncate("", 0));
+	EXPECT_ERROR(ENOENT, readlink("", text, sizeof(text)));
+	EXPECT_ERROR(ENOENT, mkdir("", 0755));
+	EXPECT_ERROR(ENOENT, rmdir(""));
+	EXPECT_ERROR(ENOENT, rename("", "x"));
+	EXPECT(!fstatat(fd, "", &st, AT_EMPTY_PATH) && S_ISDIR(st.st_mode));
+	EXPECT(!fchownat(fd, "", (uid_t)-1, (gid_t)-1, AT_EMPTY_PATH));
 }
 
 /* A name that comes or goes changes the time of its directory. */
@@ -289,6 +317,28 @@ static void write_nothing(void *unused)
 	EXPECT(!fstat(fd, &st) && st.st_mode == (S_IFREG | 0755));
 }
 
+static void grow_to_the_limit(void *unused)
+{
+	const struct rlimit most = { 5000, 5000 };
+	int fd = open("f", O_CREAT | O_RDWR, 0644);
+	struct stat st;
+
+	(void)unused;
+	signal(SIGXFSZ, SIG_IGN);
+	EXPECT(fd >= 0 && !setrlimit(RLIMIT_FSIZE, &most));
+	EXPECT_ERROR(EFBIG, fallocate(fd, 0, 0, 5001));
+	EXPECT_ERROR(EFBIG, ftruncate(fd, 5001));
+	EXPECT(!fstat(fd, &st) && st.st_size == 0);
+	EXPECT(!fallocate(fd, 0, 4000, 1000) && !fstat(fd, &st) && st.st_size == 5000);
+	EXPECT(!ftruncate(fd, 0) && !ftruncate(fd, 5000));
+}
+
+/* A file becomes exactly as large as its limit, by whatever call. */
+static void sizes_at_the_limit(void)
+{
+	await_child(spawn(grow_to_the_limit, NULL));
+}
+
 /* A write takes the right of a set-id program away, but only if it writes. */
 static void set_id_outlives_no_write(void)
 {
@@ -310,6 +360,20 @@ static void fill_a_mount(void)
 	EXPECT(fd >= 0 && write(fd, "x", 1) == 1 && !close(fd));
 	EXPECT_ERROR(ENOSPC, symlink(far, "m/far"));
 	EXPECT(!symlink("near", "m/near") && !umount("m"));
+}
+
+/* The number 0 is no limit. */
+static void mounts_without_limits(void)
+{
+	static const char *const options[] = { "size=0", "nr_blocks=0", "nr_inodes=0",
+					       "nr_blocks=1,size=0" };
+	int fd;
+
+	for (int i = 0; i < 4; i++) {
+		EXPECT(!mount("none", "m", "tmpfs", 0, options[i]) && !mkdir("m/d", 0755));
+		fd = open("m/f", O_CREAT | O_RDWR, 0644);
+		EXPECT(fd >= 0 && !fallocate(fd, 0, 0, 8192) && !close(fd) && !umount("m"));
+	}
 }
 
 static void sizes_of_mounts(void)
@@ -344,6 +408,7 @@ static void sizes_of_mounts(void)
 	EXPECT(!mount("none", "m", "tmpfs", 0, "size=50%") && !statfs("m", &fs) && !sysinfo(&info));
 	EXPECT(fs.f_blocks == (info.totalram / 4096 + 1) / 2 && !umount("m"));
 	fill_a_mount();
+	mounts_without_limits();
 }
 
 /* Root makes files where nobody may, and runs what somebody may run, but nothing else. */
@@ -357,6 +422,22 @@ static void rights_of_root(void)
 	EXPECT(!chmod("closed/f", 0100) && !access("closed/f", X_OK));
 }
 
+/* A write to a text of the kernel moves the position by its length, if it is taken. */
+static void positions_after_writes(void)
+{
+	int fd = open("/proc/sys/fs/file-max", O_RDWR);
+	char text[32];
+	ssize_t n;
+
+	if (fd < 0)
+		return; /* others than root, and containers */
+	n = read(fd, text, sizeof(text));
+	EXPECT(n > 0 && lseek(fd, 0, SEEK_SET) == 0 && write(fd, text, (size_t)n) == n);
+	EXPECT(lseek(fd, 0, SEEK_CUR) == n && lseek(fd, 0, SEEK_SET) == 0);
+	EXPECT_ERROR(EINVAL, write(fd, "x", 1));
+	EXPECT(lseek(fd, 0, SEEK_CUR) == 0 && !close(fd));
+}
+
 /* Root may read such a file, and not open it to write where there is nothing to write to. */
 static void files_of_the_kernel(void)
 {
@@ -367,6 +448,7 @@ static void files_of_the_kernel(void)
 	EXPECT(!stat(online, &st) && st.st_mode == (S_IFREG | 0444));
 	EXPECT(!close(open(online, O_RDONLY)) && open(online, O_WRONLY) == -1);
 	EXPECT(errno == EACCES || errno == EROFS);
+	positions_after_writes();
 }
 
 /* The directory of a CPU that leaves is hidden until it comes back. On this kernel only. */
@@ -399,6 +481,8 @@ const struct check edge_tests[] = {
 	{ "directories-of-the-ended", directories_of_the_ended },
 	{ "descriptors-are-told", descriptors_are_told },
 	{ "positions-that-are-none", positions_that_are_none },
+	{ "empty-names", empty_names },
+	{ "sizes-at-the-limit", sizes_at_the_limit },
 	{ "directories-note-changes", directories_note_changes },
 	{ "set-id-outlives-no-write", set_id_outlives_no_write },
 	{ "sizes-of-mounts", sizes_of_mounts },

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdint.h>
 #include <sys/epoll.h>
@@ -12,6 +13,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -257,7 +259,46 @@ static void exclusive_watches(void)
 	EXPECT(!epoll_ctl(set, EPOLL_CTL_DEL, event, &e));
 }
 
+static void *until_read(void *fd)
+{
+	char c;
+
+	EXPECT(read(*(int *)fd, &c, 1) == 0);
+	return NULL;
+}
+
+/* A walk that begins at a file of any kind keeps nothing of it, also while threads share it. */
+static void walks_let_go(void)
+{
+	pthread_t thread;
+	int p[2], q[2];
+	char c;
+
+	EXPECT(!pipe2(p, O_NONBLOCK) && !pipe(q));
+	EXPECT(!pthread_create(&thread, NULL, until_read, &q[0]));
+	EXPECT_ERROR(ENOTDIR, openat(p[1], "x", O_RDONLY));
+	EXPECT(!close(p[1]) && read(p[0], &c, 1) == 0 && !close(q[1]));
+	EXPECT(!pthread_join(thread, NULL));
+}
+
+/* A message with a flag that the socket does not know is not sent. */
+static void unknown_flags_send_nothing(void)
+{
+	int s[2];
+	char c;
+
+	EXPECT(!socketpair(AF_UNIX, SOCK_STREAM, 0, s));
+	if (send(s[0], "x", 1, MSG_OOB) == 1) {
+		EXPECT(access("/proc/fairground", F_OK)); /* many a Linux knows this one */
+		return;
+	}
+	EXPECT(errno == EOPNOTSUPP);
+	EXPECT_ERROR(EAGAIN, recv(s[1], &c, 1, MSG_DONTWAIT));
+}
+
 const struct check kind_tests[] = {
+	{ "walks-let-go", walks_let_go },
+	{ "unknown-flags-send-nothing", unknown_flags_send_nothing },
 	{ "events-in-parts", events_in_parts },
 	{ "seeking-nowhere", seeking_nowhere },
 	{ "exclusive-watches", exclusive_watches },

@@ -72,6 +72,20 @@ static void ranges_are_cut_and_joined(void)
 	EXPECT(l.l_type == F_RDLCK && l.l_start == 50 && l.l_len == 0);
 }
 
+/* From whatever a question counts, the answer counts from the file's begin. */
+static void answers_count_from_the_begin(void)
+{
+	struct flock l = { .l_type = F_RDLCK, .l_whence = SEEK_END, .l_start = 6, .l_len = 20 };
+	int fd = new_file(), other = open("f", O_RDWR);
+
+	EXPECT(write(fd, "four", 4) == 4 && !lock(fd, F_OFD_SETLK, F_WRLCK, 15, 5));
+	EXPECT(!fcntl(other, F_OFD_GETLK, &l) && l.l_type == F_WRLCK);
+	EXPECT(l.l_whence == SEEK_SET && l.l_start == 15 && l.l_len == 5);
+	l = (struct flock){ .l_type = F_RDLCK, .l_whence = SEEK_CUR, .l_start = 17 };
+	EXPECT(!fcntl(other, F_OFD_GETLK, &l) && l.l_type == F_WRLCK);
+	EXPECT(l.l_whence == SEEK_SET && l.l_start == 15 && l.l_len == 5);
+}
+
 struct asked {
 	int fd;
 	pid_t first;
@@ -284,6 +298,7 @@ static void ranges_are_closed(void)
 const struct check lock_tests[] = {
 	{ "ranges-are-closed", ranges_are_closed },
 	{ "ranges-are-cut-and-joined", ranges_are_cut_and_joined },
+	{ "answers-count-from-the-begin", answers_count_from_the_begin },
 	{ "first-conflict-is-named", first_conflict_is_named },
 	{ "any-close-drops-locks", any_close_drops_a_process_s_locks },
 	{ "open-files-own-locks", open_files_own_locks },

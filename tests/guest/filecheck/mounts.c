@@ -16,8 +16,11 @@
 
 static bool may_mount(const char *at)
 {
-	if (mkdir(at, 0755) || mount("none", at, "tmpfs", 0, NULL))
+	EXPECT(!mkdir(at, 0755));
+	if (mount("none", at, "tmpfs", 0, NULL)) {
+		EXPECT(access("/proc/fairground", F_OK));
 		return false; /* a container that may not mount */
+	}
 	EXPECT(!umount(at));
 	return true;
 }
@@ -105,6 +108,26 @@ static void options_are_told(void)
 	if (!mount("here", "m", "cgroup", 0, "cpu")) { /* not where v2 has the controller */
 		check_texts(place, "cgroup", 0, "cpu");
 		EXPECT(!umount("m"));
+	}
+}
+
+/* The first mount is told as any other is, and so are all types of file systems. */
+static void first_ones_are_told(void)
+{
+	static const char *const types[] = { "tmpfs", "proc", "sysfs", "cgroup2" };
+	char line[1000], word[32];
+	FILE *f;
+
+	find_line("/proc/self/mounts", "/", line, sizeof(line));
+	find_line("/proc/self/mountinfo", "/", line, sizeof(line));
+	for (int i = 0; i < 4; i++) {
+		snprintf(word, sizeof(word), "nodev\t%s\n", types[i]);
+		f = fopen("/proc/filesystems", "r");
+		EXPECT(f);
+		do
+			EXPECT(fgets(line, sizeof(line), f));
+		while (strcmp(line, word));
+		EXPECT(!fclose(f));
 	}
 }
 
@@ -216,6 +239,7 @@ static void watches_take_little_memory(void)
 
 const struct check mount_tests[] = {
 	{ "options-are-told", options_are_told },
+	{ "first-ones-are-told", first_ones_are_told },
 	{ "own-mounts", places_have_their_own_mounts },
 	{ "no-name-outside", no_name_outside_of_the_root },
 	{ "files-are-counted", open_files_are_counted },

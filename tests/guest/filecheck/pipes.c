@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -317,6 +318,45 @@ static void splice_knows_ends(void)
 	close(counter);
 }
 
+/* Pages of the kernel go into a pipe and into nothing else. On this kernel only. */
+static void splice_takes_pages(void)
+{
+	static char text[1000], page[4096];
+	int raw = open("/sys/kernel/tracing/per_cpu/cpu0/trace_pipe_raw", O_RDONLY | O_NONBLOCK);
+	int marker = open("/sys/kernel/tracing/trace_marker", O_WRONLY), p[2];
+	int file = open("f", O_CREAT | O_RDWR, 0644);
+	cpu_set_t first;
+
+	if (access("/proc/fairground", F_OK))
+		return;
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	EXPECT(!sched_setaffinity(0, sizeof(first), &first) && raw >= 0 && marker >= 0);
+	memset(text, 'x', sizeof(text));
+	for (int i = 0; i < 20; i++)
+		EXPECT(write(marker, text, sizeof(text)) > 0);
+	EXPECT(!pipe(p) && fcntl(p[1], F_SETPIPE_SZ, 4096) == 4096 && file >= 0);
+	EXPECT_ERROR(EINVAL, splice(raw, NULL, file, NULL, 4096, SPLICE_F_NONBLOCK));
+	EXPECT(splice(raw, NULL, p[1], NULL, 4096, 0) == 4096);
+	EXPECT_ERROR(EAGAIN, splice(raw, NULL, p[1], NULL, 4096, SPLICE_F_NONBLOCK));
+	EXPECT(read(p[0], page, sizeof(page)) == 4096);
+	EXPECT(splice(raw, NULL, p[1], NULL, 4096, SPLICE_F_NONBLOCK) == 4096);
+}
+
+/* A segment without bytes ends nothing, however much is written. */
+static void empty_segments(void)
+{
+	static char text[6000], got[sizeof(text) + 1];
+	struct iovec iov[] = { { text, 0 }, { text, 3000 },	   { text, 0 },
+			       { text, 0 }, { text + 3000, 3000 }, { text, 0 } };
+	int p[2];
+
+	for (size_t i = 0; i < sizeof(text); i++)
+		text[i] = (char)(i / 16);
+	EXPECT(!pipe(p) && writev(p[1], iov, 6) == 6000);
+	EXPECT(read(p[0], got, sizeof(got)) == 6000 && !memcmp(got, text, sizeof(text)));
+}
+
 static void write_a_page(void *fd)
 {
 	static char page[4096];
@@ -361,6 +401,8 @@ static void room_wakes(void)
 
 const struct check pipe_tests[] = {
 	{ "room-wakes", room_wakes },
+	{ "splice-takes-pages", splice_takes_pages },
+	{ "empty-segments", empty_segments },
 	{ "splice-knows-ends", splice_knows_ends },
 	{ "larger-pipes-wake", larger_pipes_wake },
 	{ "pipe-room", pipe_room },

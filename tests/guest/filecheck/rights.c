@@ -28,6 +28,17 @@ static void name_case(char path[32], unsigned mode, unsigned owners)
 	snprintf(path, 32, "%u-%u", mode, owners);
 }
 
+/* The right to search lets her find what is in @dir, and what is above it. */
+static void expect_search(const char *dir, int may)
+{
+	int fd = open(dir, O_PATH);
+	struct stat st;
+
+	EXPECT(fd >= 0 && fstatat(fd, "f", &st, 0) == (may ? 0 : -1));
+	EXPECT(fstatat(fd, "..", &st, 0) == (may ? 0 : -1) && (may || errno == EACCES));
+	EXPECT(!close(fd));
+}
+
 static void remove_as_alice(void *unused)
 {
 	char path[32];
@@ -40,6 +51,7 @@ static void remove_as_alice(void *unused)
 		int error = (hers & 3) != 3 ? EACCES : mode & S_ISVTX && !owners ? EPERM : 0;
 
 		name_case(path, i / OWNERS, owners);
+		expect_search(path, hers & 1);
 		errno = 0;
 		if (unlinkat(open(path, O_PATH), "f", 0) == (error ? -1 : 0) && errno == error)
 			continue;
