@@ -73,10 +73,13 @@ static void *create(unsigned nr_threads)
 	/* Others may see the moment between an unlink and the end of the file: no limits. */
 	const char *options = nr_threads > 1 ? "" : "nr_inodes=7,nr_blocks=5";
 	struct tree *o;
+	int err;
 
 	list_init(&mounts);
 	current->proc->rlimit[RLIMIT_FSIZE].cur = RLIM_INFINITY;
-	if (mount_add(&tmpfs_type, "none", NULL, 0, options))
+	err = mount_add(&tmpfs_type, "none", NULL, 0, options);
+	assert(!err || err == -ENOMEM);
+	if (err)
 		return NULL;
 	o = calloc(1, sizeof(*o));
 	o->alone = nr_threads == 1;
