@@ -256,6 +256,14 @@ struct cgroup *cgroup_create(struct cgroup *parent, int *err)
 	return cg;
 }
 
+/* Past members of @cg have used @u more. */
+static void add_past(struct cgroup *cg, struct cgroup_usage u)
+{
+	assert(spin_is_held(&proc_tree_lock));
+	cg->past_user_ns += u.user_ns;
+	cg->past_system_ns += u.system_ns;
+}
+
 int cgroup_remove(struct cgroup *cg)
 {
 	struct cgroup *parent = cg->parent;
@@ -267,10 +275,8 @@ int cgroup_remove(struct cgroup *cg)
 	/* Only a move or a member's fork adds members, so an empty group stays empty here. */
 	spin_lock(&proc_tree_lock);
 	busy = cg->nr_members;
-	if (!busy) {
-		parent->past_user_ns += cg->past_user_ns;
-		parent->past_system_ns += cg->past_system_ns;
-	}
+	if (!busy)
+		add_past(parent, (struct cgroup_usage){ cg->past_user_ns, cg->past_system_ns });
 	spin_unlock(&proc_tree_lock);
 	if (busy)
 		return -EBUSY;
@@ -333,12 +339,8 @@ static void quit(struct thread *t, enum hierarchy_id h)
 
 	debug_assert(cg);
 	assert(spin_is_held(&proc_tree_lock));
-	if (is_measured(cg)) {
-		struct cgroup_usage u = member_usage(t, m);
-
-		cg->past_user_ns += u.user_ns;
-		cg->past_system_ns += u.system_ns;
-	}
+	if (is_measured(cg))
+		add_past(cg, member_usage(t, m));
 	list_del(&m->link);
 	count_inside(cg, -1);
 	m->group = NULL;
