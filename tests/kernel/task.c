@@ -349,6 +349,25 @@ SELFTEST(waitq_wakes_as_many_as_told)
 	SELFTEST_CHECK(waitq_wake(&line.q, 0) == NR - 4);
 	SELFTEST_CHECK(woken_are(NR));
 	SELFTEST_CHECK(list_empty(&line.q.waiters));
+	SELFTEST_CHECK(waitq_wake(&line.q, 0) == 0);
+	return 0;
+}
+
+/* More than are looked at while the lock is held. */
+SELFTEST(waitq_wakes_all_of_many)
+{
+	enum { NR = 50 };
+
+	waitq_init(&line.q, "line");
+	line.waiting = line.woken = 0;
+	for (unsigned i = 0; i < NR; i++)
+		SELFTEST_CHECK(kthread_create("line", stand_in_line, NULL));
+	while (__atomic_load_n(&line.waiting, __ATOMIC_SEQ_CST) < NR)
+		settle();
+	settle();
+	SELFTEST_CHECK(waitq_wake(&line.q, 0) == NR);
+	SELFTEST_CHECK(woken_are(NR));
+	SELFTEST_CHECK(list_empty(&line.q.waiters));
 	return 0;
 }
 

@@ -10,9 +10,10 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-SIGNALS = ("taskcheck handlers parents-are-told ignored-ends first-process nesting masks queues sigwait restart stop "
-           "continue tied-groups timers-share-a-signal timers-count-their-own")
-FUTEXES = "taskcheck futex-errors futex-bits futex-order futex-shared futex-unmapped unmapped-shared-futex robust"
+SIGNALS = ("taskcheck handlers parents-are-told ignored-ends pending-ends first-process nesting masks queues "
+           "sigwait restart stop continue tied-groups timers-share-a-signal timers-count-their-own")
+FUTEXES = ("taskcheck futex-errors futex-stopped futex-bits futex-order futex-shared futex-unmapped "
+           "unmapped-shared-futex robust")
 TIMES = ("taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal timers-count-their-own cpu-clocks "
          "busy-neighbours idle-cpus-help slack")
 PERMISSIONS = ("taskcheck files-have-owners noatime-is-for-owners file-size set-id-bits set-id-is-safe "
@@ -49,7 +50,7 @@ ROWS = (
      ("cgroupcheck", "filecheck texts-in-pieces files-of-the-kernel cpus-that-leave")),
     ("kernel/task/account.c", "account signal", (), ("limitcheck",)),
     ("kernel/task/delivery.c", "signal", (), (SIGNALS,)),
-    ("kernel/task/signal.c", "signal", (), (SIGNALS,)),
+    ("kernel/task/signal.c", "signal", (), (SIGNALS, "exec filecheck sessions-and-terminals")),
     ("kernel/task/futex*.c", "futex", (), (FUTEXES, "filecheck")),
     ("kernel/task/mutex.c", "mutex", ("mutex_*",), ("filecheck",)),
     ("kernel/task/wait.c", "pipe epoll futex", ("waitq_*",), ("filecheck",)),

@@ -117,6 +117,8 @@ static void lead(void *arg)
 	EXPECT(tcgetsid(fd) == getpid() && !ioctl(fd, TIOCSCTTY, 0));
 	await_child(spawn(try_as_another, NULL));
 	change_size(fd);
+	EXPECT(!tcflush(fd, TCIFLUSH) && !tcflush(fd, TCOFLUSH) && !tcflush(fd, TCIOFLUSH));
+	EXPECT_ERROR(EINVAL, tcflush(fd, 3));
 	change_foreground(fd, other);
 	/* Giving the terminal up hangs up on its foreground. */
 	EXPECT(!ioctl(fd, TIOCNOTTY));

@@ -471,6 +471,26 @@ static void ignored_ends_are_not_told(void)
 	EXPECT(!sigpending(&pending) && !sigismember(&pending, SIGCHLD));
 }
 
+static void end_with_two_signals(void *sig)
+{
+	const struct rlimit two = { 2, 2 };
+	const union sigval none = { 0 };
+	sigset_t all;
+
+	EXPECT(!setrlimit(RLIMIT_SIGPENDING, &two) && (geteuid() || !setuid(4321)));
+	sigfillset(&all);
+	EXPECT(!sigprocmask(SIG_BLOCK, &all, NULL));
+	EXPECT(!sigqueue(getpid(), *(int *)sig, none) && !sigqueue(getpid(), SIGRTMAX, none));
+}
+
+/* Signals that nobody took end with their process: the user may have as many again. */
+static void pending_signals_end(void)
+{
+	for (int sig = 1; sig <= SIGRTMAX; sig++)
+		if (sig != SIGKILL && sig != SIGSTOP && (sig < 32 || sig >= SIGRTMIN))
+			await_child(spawn(end_with_two_signals, &sig));
+}
+
 /* A fault of its own would end process 1, the same signal from another process does not. */
 static void the_first_process_is_spared(void)
 {
@@ -482,6 +502,7 @@ static void the_first_process_is_spared(void)
 
 const struct check process_tests[] = {
 	{ "ignored-ends", ignored_ends_are_not_told },
+	{ "pending-ends", pending_signals_end },
 	{ "first-process", the_first_process_is_spared },
 	{ "exit-codes", exit_codes },
 	{ "wait-some", waiting_for_some },

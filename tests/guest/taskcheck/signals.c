@@ -410,6 +410,9 @@ static void continue_is_reported(void)
 	EXPECT(WIFCONTINUED(status_of(pid, WCONTINUED)));
 	kill(pid, SIGSTOP);
 	EXPECT(WIFSTOPPED(status_of(pid, WUNTRACED)));
+	kill(pid, SIGCONT);
+	kill(pid, SIGSTOP); /* and so nobody learns of the end of the stop before */
+	EXPECT(WIFSTOPPED(status_of(pid, WUNTRACED)) && !waitpid(pid, NULL, WCONTINUED | WNOHANG));
 	kill(pid, SIGKILL); /* needs no SIGCONT */
 	EXPECT(WTERMSIG(status_of(pid, 0)) == SIGKILL);
 }

@@ -29,7 +29,8 @@ enum {
 	FUTEX_WAIT_BITSET = 9,
 	FUTEX_WAKE_BITSET,
 	FUTEX_LOCK_PI = 6,
-	FUTEX_PRIVATE = 128
+	FUTEX_PRIVATE = 128,
+	FUTEX_REALTIME = 256
 };
 
 static long futex(volatile uint32_t *w, int op, uint32_t val, const struct timespec *timeout,
@@ -158,6 +159,9 @@ static void futex_errors(void)
 	EXPECT(futex(&words[0], FUTEX_WAKE, 1, NULL, NULL, 0) == 0);
 	/* An absolute time in the past. */
 	EXPECT_ERROR(ETIMEDOUT, futex(&words[0], FUTEX_WAIT_BITSET, 0, &soon, NULL, 1));
+	clock_gettime(CLOCK_REALTIME, &soon);
+	EXPECT_ERROR(ETIMEDOUT,
+		     futex(&words[0], FUTEX_WAIT_BITSET | FUTEX_REALTIME, 0, &soon, NULL, 1));
 }
 
 static void futex_bits_and_requeue(void)

@@ -501,10 +501,34 @@ static void timer_slack(void)
 	EXPECT(!prctl(PR_SET_TIMERSLACK, 0) && prctl(PR_GET_TIMERSLACK) == 50000);
 }
 
+static void wait_for_a_change(void *unused)
+{
+	struct timespec timeout = { 0, 60 * MS };
+	volatile uint32_t word = 7;
+
+	(void)unused;
+	EXPECT_ERROR(ETIMEDOUT, syscall(SYS_futex, &word, 0, 7, &timeout, NULL, 0)); /* WAIT */
+}
+
+/* A stop is no reason to end the wait for a futex, nor to wait longer. */
+static void stopped_futex_wait_goes_on(void)
+{
+	long t0 = now_ns();
+	pid_t pid = spawn(wait_for_a_change, NULL);
+
+	sleep_ms(15);
+	kill(pid, SIGSTOP);
+	EXPECT(WIFSTOPPED(status_of(pid, WUNTRACED)));
+	kill(pid, SIGCONT);
+	await_child(pid);
+	EXPECT(now_ns() - t0 >= 60 * MS);
+}
+
 const struct check timer_tests[] = {
 	{ "sleep", sleeping },
 	{ "sleep-rest", rest_of_a_sleep },
 	{ "sleep-stopped", stopped_sleep_goes_on },
+	{ "futex-stopped", stopped_futex_wait_goes_on },
 	{ "itimer", interval_timer },
 	{ "timer-counts", timer_counts },
 	{ "posix-timers", posix_timers },
