@@ -70,6 +70,7 @@ static void protection(void)
 	EXPECT(!munmap(p + 2 * PAGE, PAGE));
 	EXPECT_ERROR(ENOMEM, mprotect(p, 4 * PAGE, RW));
 	EXPECT(!fault_of(p, true)); /* what comes before the hole has changed */
+	EXPECT(!mprotect(p, 0, PROT_NONE) && !fault_of(p, true));
 	EXPECT_ERROR(EINVAL, syscall(SYS_mprotect, p + 1, PAGE, RW)); /* libc would align it */
 }
 
@@ -237,6 +238,30 @@ static long faults(void)
 	return usage.ru_minflt;
 }
 
+/* Faults of all programs since the machine began. */
+static unsigned long faults_of_all(void)
+{
+	FILE *f = fopen("/proc/vmstat", "r");
+	unsigned long nr = 0;
+	char line[100];
+
+	EXPECT(f);
+	while (fgets(line, sizeof(line), f) && sscanf(line, "pgfault %lu", &nr) != 1)
+		;
+	EXPECT(!fclose(f) && nr);
+	return nr;
+}
+
+static void faults_are_counted(void)
+{
+	unsigned long all = faults_of_all();
+	long own = faults();
+
+	memset(map_memory(64 * PAGE, RW, MAP_PRIVATE), 1, 64 * PAGE);
+	own = faults() - own;
+	EXPECT(own >= 64 && faults_of_all() - all >= (unsigned long)own);
+}
+
 /* MAP_SHARED_VALIDATE refuses what it does not know; a mapping that grows is private memory. */
 static void flags_are_known(void)
 {
@@ -347,7 +372,7 @@ static void mapped_again(void)
 
 static void advice(void)
 {
-	char *p = map_memory(64 * PAGE, RW, MAP_PRIVATE);
+	char *p = map_memory(64 * PAGE, RW, MAP_PRIVATE), *q;
 	unsigned char there[64];
 	long before;
 
@@ -364,6 +389,8 @@ static void advice(void)
 	before = faults();
 	memset(p, 1, 256 * PAGE);
 	EXPECT(faults() - before < 16);
+	q = map_memory(64 * PAGE, PROT_READ, MAP_PRIVATE | MAP_POPULATE);
+	EXPECT(!mincore(q, 64 * PAGE, there) && !memchr(there, 0, 64));
 	EXPECT(!munmap(p + PAGE, PAGE));
 	EXPECT_ERROR(ENOMEM, madvise(p, 4 * PAGE, MADV_DONTNEED));
 	EXPECT(p[0] == 0 && p[2 * PAGE] == 0); /* a hole does not spare the rest */
@@ -426,6 +453,7 @@ const struct check map_tests[] = {
 	{ "moving", moving },
 	{ "mapped-again", mapped_again },
 	{ "advice", advice },
+	{ "faults-are-counted", faults_are_counted },
 	{ "system-calls", system_calls },
 	{ 0 },
 };
