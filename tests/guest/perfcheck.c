@@ -156,6 +156,23 @@ static void test_times_are_of_one_moment(void)
 	}
 }
 
+/* A clock begins again, as a count does, and goes on. */
+static void test_reset_begins_again(void)
+{
+	struct attr a = attr_of(SOFTWARE, CPU_CLOCK);
+	uint64_t before, at_once, later, t0, ms = 1000000;
+	int fd = open_event(&a, -1, 0, -1, 0);
+
+	EXPECT(fd >= 0);
+	sleep_ms(20);
+	EXPECT(read(fd, &before, 8) == 8 && before >= 19 * ms);
+	t0 = now_ns();
+	EXPECT(!ioctl(fd, RESET, 0) && read(fd, &at_once, 8) == 8);
+	EXPECT(at_once < now_ns() - t0 + ms);
+	sleep_ms(5);
+	EXPECT(read(fd, &later, 8) == 8 && later >= at_once + 4 * ms);
+}
+
 /* On CPU @cpu, where this program runs from now on. */
 static int open_switches(int cpu)
 {
@@ -437,6 +454,7 @@ static const struct check tests[] = {
 	{ "other_users", test_other_users },
 	{ "counts_its_own_switches", test_counts_its_own_switches },
 	{ "times_are_of_one_moment", test_times_are_of_one_moment },
+	{ "reset_begins_again", test_reset_begins_again },
 	{ "bad_rings", test_bad_rings },
 	{ "a_full_ring_says_what_it_lost", test_a_full_ring_says_what_it_lost },
 	{ "a_program_may_spoil_its_ring", test_a_program_may_spoil_its_ring },

@@ -6,6 +6,7 @@
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
 #include "kernel/time/time.h"
+#include "kernel/trace/filter.h"
 #include "kernel/trace/hist.h"
 #include "lib/string.h"
 
@@ -155,6 +156,36 @@ SELFTEST(trace_histogram_counts_what_is_recorded)
 	SELFTEST_CHECK(!trace_top->hist_events && !trace_top->hists[EVENT_sched_switch]);
 	SELFTEST_CHECK(trace_store_filter(TRACE_ARG(0, 0), BIT(EVENT_sched_switch), "0", 1) == 1);
 	set_events(before);
+	return 0;
+}
+
+/* --- filters --------------------------------------------------------------------------------- */
+
+/* Of @nr comparisons. */
+static bool is_filter(unsigned nr)
+{
+	static char text[1000];
+	struct trace_filter_error error;
+	struct trace_filter *f;
+	size_t len = 0;
+
+	for (unsigned i = 0; i < nr; i++)
+		len += (size_t)snprintf(text + len, sizeof(text) - len, "%sprev_pid==%u",
+					i ? "||" : "", i);
+	f = trace_filter_parse(EVENT_sched_switch, text, len, &error);
+	trace_filter_free(f);
+	return f;
+}
+
+SELFTEST(trace_filter_of_many_terms)
+{
+	unsigned most = 1;
+
+	while (most < 48 && is_filter(most + 1))
+		most++;
+	SELFTEST_CHECK(most >= 16 && most < 48);
+	for (unsigned nr = most + 1; nr <= 48; nr++)
+		SELFTEST_CHECK(!is_filter(nr));
 	return 0;
 }
 

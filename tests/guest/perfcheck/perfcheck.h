@@ -28,6 +28,7 @@ enum { TIME = 4, ADDR = 8, SAMPLE_ID = 0x40, CPU = 0x80, PERIOD = 0x100, STREAM_
 enum { IDENTIFIER = 0x10000, TELLS_NAMES = 1 << 9, ID_ALL = 1 << 18 };
 #define ENABLE	   0x2400
 #define DISABLE	   0x2401
+#define RESET	   0x2403
 #define SET_OUTPUT 0x2405
 #define ID	   0x80082407
 #define PAGE	   4096
