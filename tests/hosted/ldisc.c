@@ -76,7 +76,8 @@ static const struct range ranges[ARRAY_SIZE(op_names)] = {
 	[OP_PASTE] = { 0, 1499 },
 	[OP_READ... OP_TRY_READ] = { 0, ARRAY_SIZE(sizes) - 1 },
 	[OP_MODE] = { 0, 8 },
-	[OP_ECHO... OP_INPUT] = { 0, 15 },
+	[OP_ECHO] = { 0, 15 },
+	[OP_INPUT] = { 0, 31 },
 };
 
 static struct call draw(struct prng *random, bool one)

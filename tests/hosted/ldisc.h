@@ -87,11 +87,12 @@ static inline struct termios echo_of(struct termios t, u32 n)
 	return t;
 }
 
-/* Settings for what is done to a return, a newline, ^S and ^Q that are typed. */
+/* Settings for what is done to a return, a newline, ^S and ^Q that are typed; and to output. */
 static inline struct termios input_of(struct termios t, u32 n)
 {
 	t.iflag = (n & 1 ? 0 : ICRNL) | (n & 2 ? 0 : IXON) | (n & 4 ? IGNCR : 0) |
 		  (n & 8 ? INLCR : 0);
+	t.oflag = n & 16 ? ONLCR : OPOST | ONLCR;
 	return t;
 }
 

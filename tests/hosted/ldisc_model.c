@@ -26,7 +26,8 @@ static bool has(const struct ldisc_model *m, u32 flag)
 
 static void show_newline(struct ldisc_model *m)
 {
-	m->screen.column = 0;
+	if (m->termios.oflag & OPOST)
+		m->screen.column = 0;
 	new_line(&m->screen);
 }
 
@@ -80,11 +81,13 @@ static bool put(struct ldisc_model *m, char c, bool ends)
 static void show_erased(struct ldisc_model *m)
 {
 	struct screen old = m->screen;
-	u32 from;
+	u32 from, oflag = m->termios.oflag;
 
 	m->screen.column = m->line_column;
+	m->termios.oflag |= OPOST; /* its newlines count as the beginning of one */
 	for (u32 i = m->nr_cut; i < m->nr; i++)
 		show(m, m->byte[i]);
+	m->termios.oflag = oflag;
 	from = m->screen.column;
 	m->screen = old;
 	if (from > old.column)
