@@ -5,6 +5,7 @@
  */
 #include "kernel/kernel.h"
 #include "kernel/mm/mm.h"
+#include "kernel/task/account.h"
 #include "kernel/task/preempt.h"
 #include "kernel/task/proc.h"
 #include "kernel/time/time.h"
@@ -368,6 +369,30 @@ SELFTEST(waitq_wakes_all_of_many)
 	SELFTEST_CHECK(waitq_wake(&line.q, 0) == NR);
 	SELFTEST_CHECK(woken_are(NR));
 	SELFTEST_CHECK(list_empty(&line.q.waiters));
+	return 0;
+}
+
+/* --- accounts ---------------------------------------------------------------------------- */
+
+/* A thread that changes its user leaves nothing in the account before. */
+SELFTEST(account_is_left)
+{
+	struct account *mine = current->account, *a = account_find(4321), *b = NULL;
+	u32 refs = 0;
+	bool ok = a && account_charge(a, RES_THREADS, 1, 1);
+
+	if (ok) {
+		current->account = account_get(a);
+		ok = account_switch(4322);
+		b = ok ? current->account : a;
+		refs = a->refs;
+		ok = ok && account_used(a, RES_THREADS) == 0 && account_used(b, RES_THREADS) == 1;
+		current->account = mine;
+		account_give(b, RES_THREADS, 1);
+		account_put(b);
+	}
+	account_put(a);
+	SELFTEST_CHECK(ok && refs == 1);
 	return 0;
 }
 

@@ -159,6 +159,33 @@ SELFTEST(trace_histogram_counts_what_is_recorded)
 	return 0;
 }
 
+/* --- for tools that read the memory ----------------------------------------------------------- */
+
+/* Has the list of pairs at @text, each a name and its text, one of @name whose text has @part? */
+static bool has_text(const char *text, const char *name, const char *part)
+{
+	while (*text) {
+		const char *its = text + strlen(text) + 1;
+
+		if (!strcmp(text, name) && strstr(its, part))
+			return true;
+		text = its + strlen(its) + 1;
+	}
+	return false;
+}
+
+SELFTEST(trace_texts_are_in_memory)
+{
+	const u64 *image = phys_to_virt(0x7000); /* as tools/ finds it */
+	const char *texts = phys_to_virt(image[4]);
+
+	SELFTEST_CHECK(!memcmp(image, "FGTRACE", 8) && image[4]);
+	SELFTEST_CHECK(has_text(texts, "trace_clock", "local"));
+	SELFTEST_CHECK(has_text(texts, "sched", "name: sched_switch\n"));
+	SELFTEST_CHECK(has_text(texts, "irq_vectors", "name: local_timer_entry\n"));
+	return 0;
+}
+
 /* --- filters --------------------------------------------------------------------------------- */
 
 /* Of @nr comparisons. */

@@ -48,7 +48,7 @@ ROWS = (
     ("kernel/mm/*", "", ("mm_*",), ("memcheck", "limitcheck")),
     ("kernel/pseudo/pseudo.c", "cgroup instance", (),
      ("cgroupcheck", "filecheck texts-in-pieces files-of-the-kernel cpus-that-leave")),
-    ("kernel/task/account.c", "account signal", (), ("limitcheck",)),
+    ("kernel/task/account.c", "account signal", ("account_*",), ("limitcheck",)),
     ("kernel/task/delivery.c", "signal", (), (SIGNALS,)),
     ("kernel/task/signal.c", "signal", (), (SIGNALS, "exec filecheck sessions-and-terminals")),
     ("kernel/task/futex*.c", "futex", (), (FUTEXES, "filecheck")),

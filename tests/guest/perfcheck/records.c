@@ -2,6 +2,8 @@
 /* Values that are read and records in rings: each field asked for, in its order; and memory. */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stdio.h>
+#include <fcntl.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -141,10 +143,44 @@ static void test_rings_of_a_user_are_limited(void)
 	await_child(spawn(map_large, fds));
 }
 
+enum { MOST_KB = 4096 }; /* for each CPU */
+
+/* Rings from large to small, until not even the smallest fits. */
+static void map_all(void *unused)
+{
+	const struct rlimit none = { 0, 0 };
+	unsigned long most = MOST_KB / 4ul * (unsigned long)sysconf(_SC_NPROCESSORS_CONF), nr = 0;
+	struct attr a = attr_of(SOFTWARE, DUMMY);
+	int fd;
+
+	(void)unused;
+	a.flags = NOT_KERNEL;
+	EXPECT(!setrlimit(RLIMIT_MEMLOCK, &none) && !setuid(1000));
+	for (unsigned long data = 1024; data; data /= 2)
+		while ((fd = open_event(&a, 0, 0, -1, 0)) >= 0 && map(fd, data + 1) != MAP_FAILED)
+			nr += data + 1;
+	EXPECT(fd >= 0 && errno == EPERM && (nr == most || nr == most - 1));
+}
+
+/* The limit is in KiB, and root may change it. */
+static void test_the_limit_of_rings_is_a_number(void)
+{
+	static const char *const path = "/proc/sys/kernel/perf_event_mlock_kb";
+	char was[20] = "";
+	int fd = open(path, O_RDWR);
+
+	if (access("/proc/fairground", F_OK))
+		return; /* another system's number is left alone */
+	EXPECT(fd >= 0 && read(fd, was, sizeof(was) - 1) > 0 && dprintf(fd, "%d", MOST_KB) > 0);
+	await_child(spawn(map_all, NULL));
+	EXPECT(pwrite(fd, was, strlen(was), 0) == (ssize_t)strlen(was));
+}
+
 const struct check record_tests[] = {
 	{ "values_are_in_order", test_values_are_in_order },
 	{ "samples_have_what_was_asked_for", test_samples_have_what_was_asked_for },
 	{ "records_end_with_fields", test_records_end_with_fields },
 	{ "rings_of_a_user_are_limited", test_rings_of_a_user_are_limited },
+	{ "the_limit_of_rings_is_a_number", test_the_limit_of_rings_is_a_number },
 	{ NULL, NULL },
 };
