@@ -319,10 +319,12 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 
 /*
  * Two threads map an event at once: what it writes is in the ring that another event shares. A
- * thread forks while another one closes the event that is inherited.
+ * thread forks while another one closes the event that is inherited. A thread polls an event while
+ * another one takes its ring away.
  */
 static const char *const known[] = { "no_output:0 map:0 rename:0 poll:1 / map:0 output:1",
-				     "watch:0 fork:0 / unwatch:0", NULL };
+				     "watch:0 fork:0 / unwatch:0", "map:1 / poll:1 / no_output:1",
+				     NULL };
 
 DEFINE_OBJECT(perf,
 	      "*(struct perf_event *)o->proc.files->slots[0]->private; "
