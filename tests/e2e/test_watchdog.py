@@ -125,8 +125,8 @@ def test_a_hung_task_names_the_holder_of_its_mutex(guest):
 
 @pytest.mark.nightly("a starving task that nobody tells")
 def test_starving_task_is_said_with_the_queues(guest):
-    """Fair threads beside a real-time hog share 5 % of a CPU: with 60 of them each waits for more than a second. That
-    which is named may be a shell still, which has had no time to become a hog."""
+    """Fair threads beside a real-time hog share 5 % of a CPU: with 60 of them each waits for more than a second. The
+    watchdog may name a shell, which has had no time to become a hog."""
     console = guest(CROWD + "wait; echo alive", cpus=1, icount=True, append="watchdog=1 watchdog_thresh=1")
     said = r"watchdog: (?:hog|sh) \(\d+\) is runnable on cpu 0 but has not run for \d+ s; \d+ such tasks"
     assert 1 <= len(re.findall(said, console)) <= 3, console

@@ -21,7 +21,7 @@ from fairground.machine.linux_trace import record_on_linux
 from fairground.study.sweep_kernel import RECORDED
 
 BUILD = os.environ.get("B", "build")
-# What runs, and on how many CPUs.
+# Each workload: its command, and the number of CPUs.
 WORKLOADS = {
     "nice": ("mix -t 2s hog:nice=0 hog:nice=5 hog:nice=10", 1),
     "sleepers": ("mix -t 2s hog:n=2 burst:n=3,run=1ms,sleep=7ms", 1),

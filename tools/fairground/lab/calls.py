@@ -12,11 +12,11 @@ from collections.abc import Iterable
 
 # Numbers of x86-64.
 MAY = {
-    "read": 0, "write": 1, "close": 3, "fstat": 5, "poll": 7, "lseek": 8, "munmap": 11, "brk": 12, "rt_sigaction":
-    13, "rt_sigprocmask": 14, "rt_sigreturn": 15, "pread64": 17, "readv": 19, "writev": 20, "sched_yield": 24,
+    "read": 0, "write": 1, "close": 3, "fstat": 5, "poll": 7, "lseek": 8, "munmap": 11, "brk": 12, "rt_sigaction": 13,
+    "rt_sigprocmask": 14, "rt_sigreturn": 15, "pread64": 17, "readv": 19, "writev": 20, "sched_yield": 24,
     "madvise": 28, "nanosleep": 35, "setitimer": 38, "getpid": 39, "exit": 60, "fcntl": 72, "getrlimit": 97,
-    "getrusage": 98, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108, "sigaltstack": 131, "arch_prctl":
-    158, "gettid": 186, "time": 201, "futex": 202, "sched_getaffinity": 204, "set_tid_address": 218,
+    "getrusage": 98, "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108, "sigaltstack": 131,
+    "arch_prctl": 158, "gettid": 186, "time": 201, "futex": 202, "sched_getaffinity": 204, "set_tid_address": 218,
     "restart_syscall": 219, "clock_gettime": 228, "clock_nanosleep": 230, "exit_group": 231, "tgkill": 234,
     "set_robust_list": 273, "prlimit64": 302, "getrandom": 318, "rseq": 334}
 LOOKS = {"stat": 4, "lstat": 6, "access": 21, "getcwd": 79, "readlink": 89, "getdents64": 217,
