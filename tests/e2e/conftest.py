@@ -11,7 +11,9 @@ import contextlib
 import os
 import pathlib
 import re
+import signal
 import subprocess
+import tempfile
 from dataclasses import replace
 
 import pytest
@@ -44,12 +46,23 @@ PASSED = re.compile(r"^[1-9]\d* passed, 0 failed$", re.MULTILINE)
 
 
 def on_linux(words, **how):
-    """Run a program of the guest on this machine, with the priority that programs have there (if it may be set)."""
+    """Run a program of the guest on this machine, with the priority that programs have there (if it may be set).
+
+    Processes that a failed check leaves behind end with it.
+    """
     def as_in_the_guest():
         with contextlib.suppress(PermissionError):
             os.setpriority(os.PRIO_PROCESS, 0, 0)
-    return subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          timeout=TIMEOUT_S, check=False, preexec_fn=as_in_the_guest, **how)
+    with tempfile.TemporaryFile("w+") as told:
+        program = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=told, stderr=subprocess.STDOUT,
+                                   preexec_fn=as_in_the_guest, start_new_session=True, **how)
+        try:
+            status = program.wait(TIMEOUT_S)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(program.pid, signal.SIGKILL)
+        told.seek(0)
+        return subprocess.CompletedProcess(words, status, told.read())
 
 
 def dynamic_program(path, most=8):
