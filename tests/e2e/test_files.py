@@ -177,7 +177,8 @@ def test_job_control(terminal):
     terminal.type("jobs\r")
     terminal.expect("Running")
     terminal.prompt()
-    terminal.type("fg\r")
+    # By its name: without one the shell prefers a job that it has not yet heard to be killed.
+    terminal.type("fg %sleep\r")
     terminal.expect("\r\nsleep 100\r\n")
     # The shell says so before it hands the terminal over: a key that comes between goes to the shell.
     terminal.expect_after(lambda _: "\x03", lambda _: "# ")
