@@ -36,13 +36,13 @@ def event(time, name, cpu=0, **values):
         raw = value.encode().ljust(16, b"\0") if isinstance(value, str) else value.to_bytes(8, "little")
         fields.append(Field(key, len(data), len(raw), False, isinstance(value, str)))
         data += raw
-    return Event(time, cpu, Format("sched", name, 1, tuple(fields), ""), 0, 0, 0, data)
+    return Event(time, cpu, Format("sched", name, sum(name.encode()), tuple(fields), ""), 0, 0, 0, data)
 
 
 def switch(time, prev, state, following, cpu=0):
     comm = {0: "swapper"}
-    return event(time, "sched_switch", cpu, prev_comm=comm.get(prev, f"t{prev}"), prev_pid=prev, prev_state=state,
-                 next_comm=comm.get(following, f"t{following}"), next_pid=following)
+    return event(time, "sched_switch", cpu, prev_comm=comm.get(prev, f"t{prev}"), prev_pid=prev, prev_prio=120,
+                 prev_state=state, next_comm=comm.get(following, f"t{following}"), next_pid=following, next_prio=120)
 
 
 def wakeup(time, pid, cpu=0):

@@ -295,7 +295,7 @@ class Image:
         """
         by_cpu = (self._cpu_events(cpu, newest) for cpu in range(self.cpus))
         with damage(TraceError, DAMAGED):
-            yield from heapq.merge(*by_cpu, key=lambda e: (e.time, e.cpu))
+            yield from heapq.merge(*by_cpu)  # an Event begins with its time and its CPU
 
     def _cpu_events(self, cpu: int, newest: int | None) -> Iterator[Event]:
         for page in self.pages(cpu, newest):

@@ -18,9 +18,10 @@ from .. import result
 from ..base.errors import reading
 from ..base.option_values import parse_cpus
 from ..base.settings import trace_file
-from ..machine.image import DAMAGED, Event, TraceError, event_values
+from ..machine.image import DAMAGED, Event, TraceError, text_of
 from ..words import Command
-from .timeline import SWITCH, TaskStates, events_of
+from .records import Decoder
+from .timeline import SWITCH, TaskStates, decoder_of, events_of
 from .tracefile import TraceFile, lost_text, no_wakeups
 
 COMMAND = Command("latency", examples=(
@@ -92,43 +93,51 @@ class TaskLatency:
 
 
 class Latencies:
-    """Adds up events as they come: those on @cpus, or all if that is None."""
+    """Adds up events as they come: those on @cpus, or all if that is None. Each wait is kept, too, unless it is not
+    @kept: millions of them need much memory."""
 
-    def __init__(self, cpus: Collection[int] | None = None) -> None:
+    def __init__(self, cpus: Collection[int] | None = None, kept: bool = True) -> None:
         self.tasks: dict[int, TaskLatency] = {}               # by pid
         self.waits: list[Wait] = []                           # in order of their ends
         self.wakeups = 0
-        self._cpus = cpus
+        self._cpus, self._kept = cpus, kept
         self._states = TaskStates()
+        self._decoders: dict[int, Decoder] = {}               # by the event's number
 
     def add(self, event: Event) -> None:
-        values = event_values(event)
-        if event.format.name == SWITCH:
-            self._switch(event, values)
+        form = event.format
+        decode = self._decoders.get(form.id)
+        if decode is None:
+            decode = self._decoders[form.id] = decoder_of(form)
+        if form.name == SWITCH:
+            self._switch(event.time, event.cpu, decode(event.data))
         else:
             self.wakeups += 1
-            self._states.wakeup(event.time, values["pid"])
+            self._states.wakeup(event.time, decode(event.data)[0])
 
-    def _task(self, pid: int, comm: str) -> TaskLatency:
-        task = self.tasks.setdefault(pid, TaskLatency(pid, comm))
-        task.comm = comm
+    def _task(self, pid: int, comm: bytes) -> TaskLatency:
+        task = self.tasks.get(pid)
+        if task is None:
+            task = self.tasks[pid] = TaskLatency(pid, "")
+        task.comm = text_of(comm)
         return task
 
-    def _switch(self, event: Event, values: dict[str, Any]) -> None:
-        here = self._cpus is None or event.cpu in self._cpus
-        prev, following, unknown = values["prev_pid"], values["next_pid"], self._states.unknown
-        since, wait = self._states.switch(event.time, event.cpu, prev, values["prev_state"], following)
+    def _switch(self, time: int, cpu: int, values: tuple[Any, ...]) -> None:
+        prev, prev_comm, _, state, following, comm, _ = values
+        here, unknown = self._cpus is None or cpu in self._cpus, self._states.unknown
+        since, wait = self._states.switch(time, cpu, prev, state, following)
         if prev:
-            task = self._task(prev, values["prev_comm"])
+            task = self._task(prev, prev_comm)
             task.turns += here
             if here and since is not None:
-                task.run_ns += event.time - since
+                task.run_ns += time - since
         if following:
-            task = self._task(following, values["next_comm"])
+            task = self._task(following, comm)
             task.unknown += here and self._states.unknown > unknown
             if here and wait:
-                task.waited(wait[0], event.time)
-                self.waits.append(Wait(following, wait[0], event.time, wait[1]))
+                task.waited(wait[0], time)
+                if self._kept:
+                    self.waits.append(Wait(following, wait[0], time, wait[1]))
 
     def finish(self, end: int) -> None:
         """The trace ends at @end. A task that runs then has run until then."""
@@ -137,9 +146,9 @@ class Latencies:
                 self.tasks[pid].run_ns += end - since
 
 
-def latencies(events: Iterable[Event], cpus: Collection[int] | None = None) -> Latencies:
+def latencies(events: Iterable[Event], cpus: Collection[int] | None = None, kept: bool = True) -> Latencies:
     """Latencies of a stream of Events."""
-    found, end = Latencies(cpus), 0
+    found, end = Latencies(cpus, kept), 0
     for event in events:
         found.add(event)
         end = event.time
@@ -220,7 +229,7 @@ def main(_: Any, arguments: argparse.Namespace) -> int:
     cpus = parse_cpus(arguments.cpus)
 
     def show(trace: TraceFile, events: Iterator[Event]) -> None:
-        all_found = latencies(events, cpus)
+        all_found = latencies(events, cpus, kept=False)
         found = list(all_found.tasks.values())
         if text := no_wakeups(all_found.wakeups, sum(task.unknown for task in found)):
             print(f"fairground: {arguments.file}: {text}", file=sys.stderr)

@@ -11,9 +11,10 @@ from ..machine.image import Format, TraceError
 NUMBERS = {(size, signed): code.lower() if signed else code
            for size, code in ((1, "B"), (2, "H"), (4, "I"), (8, "Q")) for signed in (False, True)}
 
+Decoder = Callable[[bytes], tuple[Any, ...]]
 
-def decoder(event: Format, names: Sequence[str],
-            texts: Sequence[str] = ("comm",)) -> Callable[[bytes], tuple[Any, ...]]:
+
+def decoder(event: Format, names: Sequence[str], texts: Sequence[str] = ("comm",)) -> Decoder:
     """A function from a record of @event to the values of the fields @names. Those of @texts are bytes for text_of(),
     the others numbers. TraceError if the event does not have such fields."""
     by_name = {field.name: field for field in event.fields}

@@ -8,12 +8,12 @@ columns of numbers: a million events fit into 100 MB.
 import os
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from ..base.errors import damage
 from ..machine.image import DAMAGED, Format, TraceError, text_of
-from .records import decoder
+from .records import Decoder, decoder
 from .tracefile import TraceFile, lost_text, no_wakeups
 
 SWITCH, WAKING, WAKEUPS = "sched_switch", "sched_waking", ("sched_wakeup", "sched_wakeup_new")
@@ -102,12 +102,12 @@ def events_of(trace: TraceFile) -> tuple[str, ...]:
     names = *_needed({f.name for f in trace.formats.values()}), WAKEUPS[1]
     for event in trace.formats.values():
         if event.name in names:
-            _decoder(event)
+            decoder_of(event)
     return names
 
 
-def _decoder(event: Format) -> Callable[[bytes], tuple[Any, ...]]:
-    """What decodes a switch or a wakeup."""
+def decoder_of(event: Format) -> Decoder:
+    """A function that decodes the record of a switch, to the fields SWITCHED, or of a wakeup, to the pid."""
     return decoder(event, SWITCHED, ("prev_comm", "next_comm")) if event.name == SWITCH else decoder(event, ("pid",))
 
 
@@ -170,7 +170,7 @@ class Timeline:
 
     def _events(self, trace: TraceFile, formats: dict[str, Format]) -> Iterator[tuple[int, int, tuple[Any, ...]]]:
         """(time, CPU, fields) of all switches and wakeups."""
-        decode = {of.id: _decoder(of) for of in formats.values()}
+        decode = {of.id: decoder_of(of) for of in formats.values()}
         for event in trace.events(formats):
             yield event.time, event.cpu, decode[event.format.id](event.data)
 
