@@ -71,6 +71,9 @@ SCX_KERNEL := -g0 -fPIE -mno-red-zone -mgeneral-regs-only -fcf-protection=none \
 SCX_WASM = $(WASM_CC) --target=wasm32-unknown-emscripten
 SCX_WASM_CFLAGS = $(filter-out -g $(SCX_ZERO),$(SCX_CFLAGS)) -Wno-everything -ftrivial-auto-var-init=zero \
 	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang
+# Its divisions are BPF's (sim/scx/divide.ll), exchanged before anything is optimized.
+SCX_DIVIDE = s/= \([us]\(div\|rem\)\)\( exact\)\? \(i32\|i64\) \([^,]*\), /= call \4 @\1_\4(\4 \5, \4 /; \
+	t put; b; :put; s/$$/)/
 SCX_WASM_LD = $(SCX_WASM) -nostdlib -Wl,-shared,--experimental-pic,--strip-all
 scx: $(B)/schedsim scx-programs ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so, main.o and main.wasm
 scx-programs: $(INC)/.made
@@ -86,7 +89,9 @@ scx-programs: $(INC)/.made
 			<$$unit.i >$$unit.c; \
 		$(CC) $(SCX_CFLAGS) -I$$(dirname $$source) -c -o $$unit.sim.o $$unit.c; \
 		$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$$(dirname $$source) -c -o $$unit.o $$unit.c; \
-		$(SCX_WASM) $(SCX_WASM_CFLAGS) -I$$(dirname $$source) -c -o $$unit.wasm.o $$unit.c 2>$$unit.log || :; \
+		{ $(SCX_WASM) $(SCX_WASM_CFLAGS) -I$$(dirname $$source) -Xclang -disable-llvm-passes -S -emit-llvm \
+				-o - $$unit.c | sed '$(SCX_DIVIDE)' | cat - sim/scx/divide.ll >$$unit.ll && \
+			$(SCX_WASM) -O2 -fPIC -fvisibility=hidden -c -o $$unit.wasm.o $$unit.ll; } 2>$$unit.log || :; \
 		sim="$$sim $$unit.sim.o"; kernel="$$kernel $$unit.o"; wasm="$$wasm $$unit.wasm.o"; \
 		left=$$((left - 1)); place=$$([ $$left = 0 ] && echo last || echo middle); \
 	done; \

@@ -11,7 +11,7 @@ import subprocess
 import pytest
 
 from tests.sim.conftest import BUILD, ROOT
-from tests.sim.test_scx import load
+from tests.sim.test_scx import DIVIDES, load
 
 SESSION = f"{BUILD}/session.wasm"
 # Programs with their constants, the workload for each, and the length of the run, ms.
@@ -36,8 +36,10 @@ void BPF_STRUCT_OPS(crash_enqueue, struct task_struct *p, u64 enq_flags)
 {
     if (way == 0)
         *wild = 1;
-    if (way == 1)
-        zero = way / zero;
+    if (way == 1) {
+        volatile s32 least = 1 << 31;
+        zero = least / ((s32)zero - 1);
+    }
     if (way == 2)
         zero = deep(1);
     if (way == 3)
@@ -103,6 +105,16 @@ def test_each_example_decides_the_same(places):
         assert future == swapped.splitlines()[1:] and future != ours.splitlines()[1:], (spec, machine)
         policies = {each.get("policy") for each in map(json.loads, future[:-1]) if each["time"] > AT_MS * 1_000_000}
         assert "eevdf" in policies and "ext" not in policies and not said, (spec, policies, said)
+
+
+def test_divided_by_zero_is_zero_and_the_rest_is_all(places, tmp_path):
+    """As of BPF (RFC 9669), and as of native code; a result that is another ends the scheduler."""
+    (tmp_path / "divides.bpf.c").write_text(DIVIDES)
+    put(places, str(tmp_path / "divides.bpf.c"))
+    words = "--scx divides --time 60ms hogs:n=3"
+    assert isinstance(sessions(places["wasm"], [session(words, "divides")])[0], int)
+    ours, said = native(places["so"], *words.split())
+    assert (places["wasm"] / "0.run").read_bytes() == ours and b'"policy": "ext"' in ours and not said
 
 
 def test_mistakes_are_named(places):
