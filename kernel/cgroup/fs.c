@@ -43,7 +43,7 @@ static const struct {
 };
 
 /* The @index-th row of all tables, NULL past the end. */
-static const struct cgroup_file *file_row(unsigned index)
+static const struct cgroup_file *file_row(u64 index)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(tables); index -= *tables[i++].nr)
 		if (index < *tables[i].nr)
@@ -323,7 +323,7 @@ static int dir_list(struct file *f, emit_fn emit, void *arg)
 	if (full)
 		return full;
 	mutex_lock(&cgroup_mutex);
-	for (; !full && !cg->dead && (row = file_row((unsigned)i)); i++)
+	for (; !full && !cg->dead && (row = file_row(i)); i++)
 		if (is_shown(row, cg))
 			full = emit(arg, row->name, FILE_INO(f->inode->ino, i), S_IFREG >> 12,
 				    FILES_AT + i + 1);

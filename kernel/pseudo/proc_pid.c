@@ -321,7 +321,8 @@ static void collect_fds(struct numbers *b, const struct pid_ref *r)
 static int list_numbers(struct file *f, emit_fn emit, void *arg, u64 base, unsigned type,
 			void (*collect)(struct numbers *b, const struct pid_ref *r))
 {
-	struct numbers b = { .from = f->pos > base ? (int)(f->pos - base) : 0 };
+	u64 from = f->pos > base ? f->pos - base : 0;
+	struct numbers b = { .from = (int)min(from, (u64)INT32_MAX) };
 	char name[12];
 
 	do {
@@ -549,13 +550,13 @@ static struct inode *lookup_entry(struct inode *dir, const char *name, size_t le
 static int read_pid_dir(struct file *f, emit_fn emit, void *arg)
 {
 	const struct pid_ref *r = f->inode->private;
-	unsigned first = f->pos > 2 ? (unsigned)f->pos - 2 : r->is_thread;
+	u64 first = f->pos > 2 ? f->pos - 2 : r->is_thread;
 
 	if (!is_alive(r))
 		return -ENOENT;
 	if (dentry_emit_dots(f, emit, arg))
 		return 1;
-	for (unsigned i = first; i < nr_entries(r); i++) {
+	for (unsigned i = (unsigned)min(first, (u64)nr_entries(r)); i < nr_entries(r); i++) {
 		u32 mode = i < NR_SPECIALS ? specials[i].mode : S_IFREG;
 
 		if (emit(arg, entry_name(i), f->inode->ino + i + 1, DT_OF_MODE(mode), i + 3))

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The bounds of what calls take: each just inside and just outside. */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <limits.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -179,9 +182,90 @@ static void numbers(void)
 	EXPECT_ERROR(EAGAIN, write(event, &one, 8));
 }
 
+/* --- positions far behind the end ----------------------------------------------------------- */
+
+enum { MOST_ENTRIES = 1000 };
+static const off_t far[] = { INT_MAX, 1l << 31, 1l << 32, INT64_MAX };
+
+/* The sum, or the last position there is. */
+static off_t behind(off_t position, off_t distance)
+{
+	return position > INT64_MAX - distance ? INT64_MAX : position + distance;
+}
+
+/* Nothing is behind the last entry, also where a position has an entry's in its lower bits. */
+static bool directory_ends(int fd)
+{
+	static char text[1 << 16];
+	off_t at[MOST_ENTRIES], last = 0, here;
+	unsigned nr = 0;
+	long got;
+
+	while (nr < MOST_ENTRIES && (got = syscall(SYS_getdents64, fd, text, sizeof(text))) > 0)
+		for (const char *e = text; e < text + got && nr < MOST_ENTRIES;) {
+			const struct dirent *entry = (const struct dirent *)e;
+
+			at[nr++] = entry->d_off;
+			last = entry->d_off > last ? entry->d_off : last;
+			e += entry->d_reclen;
+		}
+	for (unsigned i = 0; i < nr * 4; i++) {
+		here = behind(at[i / 4], far[i % 4]);
+		if (here > last && lseek(fd, here, SEEK_SET) == here &&
+		    syscall(SYS_getdents64, fd, text, sizeof(text)) > 0)
+			return false;
+	}
+	return true;
+}
+
+static bool file_ends(int fd)
+{
+	static char text[1 << 16];
+	off_t size = 0;
+	long got;
+
+	while (size < 1 << 20 && (got = read(fd, text, sizeof(text))) > 0)
+		size += got;
+	for (unsigned i = 0; i < sizeof(far) / sizeof(far[0]); i++)
+		if (pread(fd, text, 4096, behind(size, far[i]) - 4096) > 0)
+			return false;
+	return true;
+}
+
+static int end_is_found(const char *path, const struct stat *st, int type, struct FTW *at)
+{
+	bool memory = !strcmp(path + at->base, "mem") || !strcmp(path + at->base, "pagemap");
+	int fd = S_ISREG(st->st_mode) || S_ISDIR(st->st_mode) ? open(path, O_RDONLY | O_NONBLOCK)
+							      : -1;
+
+	(void)type;
+	if (fd >= 0 && !memory && lseek(fd, 0, SEEK_CUR) == 0) {
+		EXPECT(lseek(fd, -1, SEEK_SET) == 0 || errno == EINVAL);
+		if (!(S_ISDIR(st->st_mode) ? directory_ends(fd) : file_ends(fd))) {
+			printf("%s does not end\n", path);
+			fail(__FILE__, __LINE__, "a file that the kernel makes ends");
+		}
+	}
+	return fd >= 0 && close(fd);
+}
+
+/* Linux's are many, and some are slow. */
+static void far_positions(void)
+{
+	bool here = !access("/proc/fairground", F_OK);
+
+	EXPECT(!nftw(here ? "/proc" : "/proc/self/", end_is_found, 16, FTW_PHYS));
+	EXPECT(!nftw(here ? "/sys" : ".", end_is_found, 16, FTW_PHYS));
+}
+
 const struct check bound_tests[] = {
-	{ "bounds-poll", poll_entries },   { "bounds-select", select_numbers },
-	{ "bounds-vectors", segments },	   { "bounds-epoll", epoll_events },
-	{ "bounds-pipes", pipe_sizes },	   { "bounds-names", names },
-	{ "bounds-numbers", numbers },	   { NULL, NULL },
+	{ "bounds-poll", poll_entries },
+	{ "bounds-select", select_numbers },
+	{ "bounds-vectors", segments },
+	{ "bounds-epoll", epoll_events },
+	{ "bounds-pipes", pipe_sizes },
+	{ "bounds-names", names },
+	{ "bounds-numbers", numbers },
+	{ "bounds-positions", far_positions },
+	{ NULL, NULL },
 };
