@@ -478,6 +478,7 @@ static int raw_open(struct inode *i, struct file *f)
 		vmap_free(raw);
 		return err;
 	}
+	file_stream(f);
 	raw->t = instance_of(inode_arg(i));
 	raw->cpu = number_of(inode_arg(i)) - 1;
 	raw->used = RING_PAGE_SIZE;
