@@ -69,7 +69,7 @@ static long eventfd_write(struct file *f, const void *user_buf, size_t n, u64 *p
 	long err;
 
 	(void)pos;
-	if (n < sizeof(added))
+	if (n != sizeof(added))
 		return -EINVAL;
 	if (arch_copy_from_user(&added, user_buf, sizeof(added)))
 		return -EFAULT;

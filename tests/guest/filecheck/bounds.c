@@ -167,7 +167,7 @@ static void numbers(void)
 	struct timespec ts[2] = { { 1, 999999999 }, { 1, 0 } };
 	int fd = open("f", O_CREAT | O_RDWR, 0644), null = open("/dev/null", O_WRONLY);
 	int event = eventfd(0, EFD_NONBLOCK);
-	uint64_t most = UINT64_MAX - 1, too_much = UINT64_MAX, one = 1;
+	uint64_t most = UINT64_MAX - 1, too_much = UINT64_MAX, one = 1, two[2] = { 0 };
 
 	EXPECT(!fcntl(fd, F_SETLK, &last));
 	last.l_len = 2;
@@ -177,6 +177,10 @@ static void numbers(void)
 	EXPECT_ERROR(EINVAL, futimens(fd, ts));
 	EXPECT(clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, ts, NULL) == EINVAL);
 	EXPECT(write(null, (char *)sbrk(0), (size_t)INT_MAX + 1) == 0x7ffff000);
+	EXPECT_ERROR(EINVAL, write(event, two, 7));
+	/* Before 6.9, Linux takes the first 8 of more bytes. */
+	EXPECT((write(event, two, 16) == -1 && errno == EINVAL) ||
+	       access("/proc/fairground", F_OK));
 	EXPECT_ERROR(EINVAL, write(event, &too_much, 8));
 	EXPECT(write(event, &most, 8) == 8);
 	EXPECT_ERROR(EAGAIN, write(event, &one, 8));
