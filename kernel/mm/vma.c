@@ -198,10 +198,9 @@ void vma_unlock(struct mm *mm)
 
 void vma_resize(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
-	debug_assert(start < end);
+	debug_assert(start < end && (start == v->start || !v->file));
 	assert_mm_held(mm);
 	mm->total_vm -= vma_pages(v);
-	v->offset += start - v->start; /* means nothing for a stack that grows down */
 	v->start = start;
 	v->end = end;
 	mm->total_vm += vma_pages(v);

@@ -42,6 +42,7 @@ void vma_remove(struct mm *mm, struct vma *v);
  * file's release takes locks that come before mm->lock.
  */
 void vma_unlock(struct mm *mm);
+/* @v covers [@start, @end) from now on. Memory of a file begins where it did. */
 void vma_resize(struct mm *mm, struct vma *v, u64 start, u64 end);
 /* Cut @v at @addr, inside it: @v keeps the lower part. 0 or -ENOMEM. */
 int vma_split(struct mm *mm, struct vma *v, u64 addr);
