@@ -337,7 +337,7 @@ static long tmpfs_truncate(struct inode *i, u64 size)
 	spin_unlock(&c->lock);
 	if (frees)
 		free_from(i, (size + PAGE_SIZE - 1) >> PAGE_SHIFT);
-	if (frees && READ_ONCE(i->mapped))
+	if (frees && READ_ONCE(i->nr_vmas))
 		mm_unmap_behind(i, size);
 	inode_touch(i);
 	mutex_unlock(&i->lock);

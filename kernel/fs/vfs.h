@@ -112,7 +112,7 @@ struct inode {
 	GUARDED(atomic);
 	s32 writers; /* files open for writing; negative: programs that run */
 
-	bool mapped; /* since its first mapping: a truncation asks mm_unmap_behind() */
+	u32 nr_vmas; /* that map it: a truncation asks mm_unmap_behind() */
 	GUARDED(record_lock, "a close: whether there are any");
 	u32 nr_records; /* record.c */
 	GUARDED(lock, "readers, once");

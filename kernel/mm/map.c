@@ -257,8 +257,6 @@ long mm_map(struct mm *mm, u64 addr, u64 len, unsigned prot, unsigned flags, str
 		err = file->ops->mmap(file, offset, len, shared);
 	if (err)
 		return err;
-	if (file)
-		WRITE_ONCE(file->inode->mapped, true);
 	struct file *memory = shared && !file ? file_anonymous(ALIGN_UP(len, PAGE_SIZE)) : NULL;
 
 	if (shared && !file && !memory)

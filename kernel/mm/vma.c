@@ -12,7 +12,7 @@
 #include "kernel/mm/vma.h"
 
 #include "kernel/contract.h"
-#include "kernel/fs/fs.h"
+#include "kernel/fs/vfs.h"
 #include "kernel/task/account.h"
 #include "lib/errno.h"
 
@@ -116,14 +116,16 @@ struct vma *vma_copy(const struct vma *model)
 	*v = *model;
 	v->gap = 0;
 	if (v->file)
-		file_get(v->file);
+		__atomic_add_fetch(&file_get(v->file)->inode->nr_vmas, 1, __ATOMIC_SEQ_CST);
 	return v;
 }
 
 void vma_free(struct vma *v)
 {
-	if (v->file)
+	if (v->file) {
+		__atomic_sub_fetch(&v->file->inode->nr_vmas, 1, __ATOMIC_RELAXED);
 		file_put(v->file);
+	}
 	kmem_cache_free(vma_cache, v);
 }
 

@@ -321,25 +321,26 @@ static long output_to(struct perf_event *e, const struct perf_event *other)
 	return 0;
 }
 
-static long share_ring(struct perf_event *e, int fd)
+/* As PERF_EVENT_IOC_SET_OUTPUT. -EINVAL, too, if somebody has mapped the ring of @f. */
+static long share_ring(struct file *f, int fd)
 {
-	struct file *f = fd == -1 ? NULL : fd_get(fd);
-	const struct perf_event *other = f ? perf_event_of(f) : NULL;
+	struct file *file = fd == -1 ? NULL : fd_get(fd);
+	const struct perf_event *other = file ? perf_event_of(file) : NULL;
 	long err = 0;
 
 	debug_assert(may_sleep());
-	if (fd != -1 && !other) {
+	mutex_lock(&trace_lock);
+	if (fd != -1 && !other)
 		err = -EBADF;
-	} else {
-		mutex_lock(&trace_lock);
-		if (other)
-			err = output_to(e, other);
-		else
-			set_ring(e, NULL);
-		mutex_unlock(&trace_lock);
-	}
-	if (f)
-		file_put(f);
+	else if (READ_ONCE(f->inode->nr_vmas))
+		err = -EINVAL;
+	else if (other)
+		err = output_to(f->private, other);
+	else
+		set_ring(f->private, NULL);
+	mutex_unlock(&trace_lock);
+	if (file)
+		file_put(file);
 	return err;
 }
 
@@ -387,7 +388,7 @@ static long perf_ioctl(struct file *f, unsigned cmd, u64 arg)
 		e->base = enabled_ns(e, arch_clock_ns());
 		return 0;
 	case IOC_SET_OUTPUT:
-		return share_ring(e, (int)arg);
+		return share_ring(f, (int)arg);
 	case IOC_ID:
 		return arch_copy_to_user((void *)arg, &e->id, sizeof(e->id)) ? -EFAULT : 0;
 	default:

@@ -215,6 +215,22 @@ static void test_bad_rings(void)
 	ring[2 * PAGE / 8] = 1;
 }
 
+/* While a program has mapped a ring, its event keeps it. This passes on Linux. */
+static void test_mapped_rings_stay(void)
+{
+	struct attr a = attr_of(SOFTWARE, DUMMY);
+	int fd = open_event(&a, -1, 0, -1, 0), other = open_event(&a, -1, 0, -1, 0);
+	uint64_t *ring = map(fd, 2);
+
+	EXPECT(fd >= 0 && other >= 0 && ring != MAP_FAILED);
+	EXPECT_ERROR(EINVAL, ioctl(fd, SET_OUTPUT, -1l));
+	EXPECT_ERROR(EINVAL, ioctl(fd, SET_OUTPUT, other));
+	EXPECT_ERROR(EBADF, ioctl(fd, SET_OUTPUT, 1));
+	EXPECT(ioctl(other, SET_OUTPUT, fd) == 0 && ioctl(other, SET_OUTPUT, -1l) == 0);
+	EXPECT(ring[HEAD] == 0 && !munmap(ring, 2 * PAGE));
+	EXPECT(ioctl(fd, SET_OUTPUT, -1l) == 0);
+}
+
 /* Walks the records from @from to @to; the number of @type. */
 static unsigned count_records(const uint64_t *ring, uint64_t from, uint64_t to, uint32_t type)
 {
@@ -456,6 +472,7 @@ static const struct check tests[] = {
 	{ "times_are_of_one_moment", test_times_are_of_one_moment },
 	{ "reset_begins_again", test_reset_begins_again },
 	{ "bad_rings", test_bad_rings },
+	{ "mapped_rings_stay", test_mapped_rings_stay },
 	{ "a_full_ring_says_what_it_lost", test_a_full_ring_says_what_it_lost },
 	{ "a_program_may_spoil_its_ring", test_a_program_may_spoil_its_ring },
 	{ "children_inherit", test_children_inherit },
