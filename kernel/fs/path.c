@@ -246,12 +246,12 @@ static int make_child(struct walk *w, const char *name, size_t len, struct dentr
 	path_get(&w->at);
 	spin_unlock(&tree_lock);
 	inode = dir->inode->iops->lookup(dir->inode, name, len);
-	bool made = inode && inode != INODE_LACKS && inode != INODE_ENDED;
-	*out = made ? dentry_create(dir, name, len, inode) : NULL;
+	bool failed = inode == INODE_LACKS || inode == INODE_ENDED || inode == INODE_DENIED;
+	*out = inode && !failed ? dentry_create(dir, name, len, inode) : NULL;
 	spin_lock(&tree_lock);
 	if (*out)
 		list_add_tail(&w->made, &(*out)->made);
-	return inode == INODE_ENDED ? -ESRCH : inode && !*out ? -ENOMEM : 0;
+	return failed ? (int)(long)inode : inode && !*out ? -ENOMEM : 0;
 }
 
 static int find_child(struct walk *w, const char *name, size_t len, struct dentry **out)

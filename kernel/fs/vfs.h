@@ -73,14 +73,18 @@
 
 #define MKDEV(major, minor) (((major) << 8) | (minor))
 
-/* Stand for an inode that cannot be made: no memory, or its directory's process is no more. */
-#define INODE_LACKS ((struct inode *)-1l)
-#define INODE_ENDED ((struct inode *)-2l)
+/*
+ * Stand for an inode that cannot be made: no memory, its directory's process is no more, or the
+ * running thread may not look into that process. Each is its error.
+ */
+#define INODE_LACKS  ((struct inode *)(long)-ENOMEM)
+#define INODE_ENDED  ((struct inode *)(long)-ESRCH)
+#define INODE_DENIED ((struct inode *)(long)-EACCES)
 
 struct inode_ops {
 	/*
 	 * For a dynamic directory: the inode called @name, with a reference, NULL if there is none,
-	 * or INODE_LACKS (-ENOMEM) or INODE_ENDED (-ESRCH). No locks held; may sleep.
+	 * or an INODE_* above. No locks held; may sleep.
 	 */
 	struct inode *(*lookup)(struct inode *dir, const char *name, size_t len);
 	/*

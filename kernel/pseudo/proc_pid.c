@@ -390,9 +390,6 @@ static int parse_number(const char *name, size_t len)
 	return read_decimal(&name, end, INT32_MAX, &n) && name == end ? (int)n : -1;
 }
 
-static const struct kind fd_link_kind = { "", S_IFLNK | 0777, NULL, &fd_link_ops };
-static const struct kind fdinfo_kind = { "", S_IFREG | 0444, &text_ops, &text_iops };
-
 static size_t show_fdinfo(void *ref, char *buf, size_t size)
 {
 	struct pid_ref *r = ref;
@@ -411,26 +408,26 @@ static size_t show_fdinfo(void *ref, char *buf, size_t size)
 
 static const struct pid_text fdinfo_text = { "", show_fdinfo, NULL, GUARDED };
 
-/* The entry @name of fd/ (@kind: a link) or of fdinfo/. */
+static const struct kind fd_link_kind = { "", S_IFLNK, NULL, &fd_link_ops };
+static const struct kind fdinfo_kind = { "", S_IFREG | 0444, &text_ops, &text_iops };
+
+/* The entry @name of @dir, which is fd/ (@kind: a link) or fdinfo/. */
 static struct inode *lookup_number(struct inode *dir, const char *name, size_t len,
 				   const struct kind *kind, unsigned first)
 {
 	const struct pid_ref *r = dir->private;
 	int fd = parse_number(name, len);
+	struct file *f = fd < 0 ? NULL : proc_file_get(r->proc, fd);
 	struct inode *i;
-	struct file *f;
 
-	if (fd < 0)
+	if (!f)
 		return NULL;
 	i = make_inode(dir->sb, kind, r->thread, r->is_thread, first + (unsigned)fd);
-	if (i == INODE_LACKS)
-		return i;
-	((struct pid_ref *)i->private)->fd = fd;
-	((struct pid_ref *)i->private)->text = &fdinfo_text;
-	f = file_of(i);
-	if (!f) {
-		inode_put(i);
-		return NULL;
+	if (i != INODE_LACKS) {
+		((struct pid_ref *)i->private)->fd = fd;
+		if (S_ISLNK(i->mode)) /* how the file is open */
+			i->mode |= (f->mode & FILE_READ ? 0500u : 0) |
+				   (f->mode & FILE_WRITE ? 0300u : 0);
 	}
 	file_put(f);
 	return i;
@@ -443,7 +440,21 @@ static struct inode *lookup_fd(struct inode *dir, const char *name, size_t len)
 
 static struct inode *lookup_fdinfo(struct inode *dir, const char *name, size_t len)
 {
-	return lookup_number(dir, name, len, &fdinfo_kind, 0x8000);
+	struct inode *i;
+
+	if (guard(dir->private))
+		return INODE_DENIED;
+	i = lookup_number(dir, name, len, &fdinfo_kind, 0x8000);
+	if (i && i != INODE_LACKS)
+		((struct pid_ref *)i->private)->text = &fdinfo_text;
+	return i;
+}
+
+/* All may see that there is such a directory. */
+static int open_fdinfo_dir(struct inode *i, struct file *f)
+{
+	(void)f;
+	return guard(i->private);
 }
 
 /* task/TID has the same special entries except `task`, and looks them up in the same table. */
@@ -496,13 +507,13 @@ static const struct inode_ops task_dir_iops = {
 	.release = pid_inode_release,
 };
 static const struct file_ops fd_dir_ops = { .readdir = read_fd_dir };
-static const struct file_ops fdinfo_ops = { .readdir = read_fdinfo_dir };
+static const struct file_ops fdinfo_ops = { .open = open_fdinfo_dir, .readdir = read_fdinfo_dir };
 static const struct file_ops task_dir_ops = { .readdir = read_task_dir };
 
 static const struct kind specials[] = {
 	{ "task", S_IFDIR | 0555, &task_dir_ops, &task_dir_iops }, /* first: not in task/TID */
 	{ "fd", S_IFDIR | 0500, &fd_dir_ops, &fd_dir_iops },
-	{ "fdinfo", S_IFDIR | 0500, &fdinfo_ops, &fdinfo_iops },
+	{ "fdinfo", S_IFDIR | 0555, &fdinfo_ops, &fdinfo_iops },
 	{ "exe", S_IFLNK | 0777, NULL, &exe_ops },
 	{ "cwd", S_IFLNK | 0777, NULL, &cwd_ops },
 	{ "root", S_IFLNK | 0777, NULL, &root_ops },

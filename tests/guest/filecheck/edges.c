@@ -209,6 +209,40 @@ static void descriptors_are_told(void)
 	EXPECT_ERROR(ENOENT, open(path, O_RDONLY));
 }
 
+static mode_t mode_of_link(int flags)
+{
+	char path[64];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", open("f", flags));
+	EXPECT(!lstat(path, &st));
+	return st.st_mode;
+}
+
+static void look_at_parent(void *unused)
+{
+	char path[64];
+	struct stat st;
+
+	(void)unused;
+	become(1001);
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo", getppid());
+	EXPECT(!stat(path, &st) && st.st_mode == (S_IFDIR | 0555));
+	EXPECT_ERROR(EACCES, open(path, O_RDONLY));
+	strcat(path, "/1");
+	EXPECT_ERROR(EACCES, stat(path, &st));
+}
+
+/* A link of a descriptor has the modes of the file; who may look is another matter. */
+static void descriptors_have_modes(void)
+{
+	close(open("f", O_CREAT | O_RDWR, 0644));
+	EXPECT(mode_of_link(O_RDONLY) == (S_IFLNK | 0500));
+	EXPECT(mode_of_link(O_WRONLY) == (S_IFLNK | 0300));
+	EXPECT(mode_of_link(O_RDWR) == (S_IFLNK | 0700) && mode_of_link(O_PATH) == S_IFLNK);
+	await_child(spawn(look_at_parent, NULL));
+}
+
 /* An open() that finds no free descriptor has neither made a file nor emptied one. */
 static void no_descriptor_no_file(void)
 {
@@ -480,6 +514,7 @@ const struct check edge_tests[] = {
 	{ "arguments-come-first", arguments_come_first },
 	{ "directories-of-the-ended", directories_of_the_ended },
 	{ "descriptors-are-told", descriptors_are_told },
+	{ "descriptors-have-modes", descriptors_have_modes },
 	{ "positions-that-are-none", positions_that_are_none },
 	{ "empty-names", empty_names },
 	{ "sizes-at-the-limit", sizes_at_the_limit },
