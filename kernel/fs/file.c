@@ -212,6 +212,27 @@ long read_in_one(struct file *f, void *user_buf, size_t n, u64 *pos)
 	return f->ops->readv(f, &iov, 1, n);
 }
 
+long file_read_kernel(struct file *f, void *buf, size_t n, u64 pos)
+{
+	u64 size = READ_ONCE(f->inode->size);
+
+	if (!f->ops->map_page)
+		return -EINVAL;
+	if (pos >= size)
+		return 0;
+	n = min(n, (size_t)(size - pos));
+	for (size_t done = 0, len; done < n; done += len, pos += len) {
+		u64 pa = f->ops->map_page(f, ALIGN_DOWN(pos, PAGE_SIZE));
+
+		if (!pa || pa == NO_ROOM)
+			return done ? (long)done : -ENOMEM;
+		len = min(n - done, (size_t)(PAGE_SIZE - pos % PAGE_SIZE));
+		memcpy((char *)buf + done, (char *)phys_to_virt(pa) + pos % PAGE_SIZE, len);
+		page_put(pa);
+	}
+	return (long)n;
+}
+
 int iovec_put(const struct iovec *iov, unsigned nr, size_t at, const void *data, size_t n)
 {
 	const char *from = data;

@@ -239,27 +239,6 @@ static long tmpfs_read(struct file *f, void *user_buf, size_t n, u64 *pos)
 	return (long)done;
 }
 
-long file_read_kernel(struct file *f, void *buf, size_t n, u64 pos)
-{
-	u64 size = READ_ONCE(f->inode->size);
-
-	if (!f->ops->map_page)
-		return -EINVAL;
-	if (pos >= size)
-		return 0;
-	n = min(n, (size_t)(size - pos));
-	for (size_t done = 0, len; done < n; done += len, pos += len) {
-		u64 pa = f->ops->map_page(f, ALIGN_DOWN(pos, PAGE_SIZE));
-
-		if (!pa || pa == NO_ROOM)
-			return done ? (long)done : -ENOMEM;
-		len = min(n - done, (size_t)(PAGE_SIZE - pos % PAGE_SIZE));
-		memcpy((char *)buf + done, (char *)phys_to_virt(pa) + pos % PAGE_SIZE, len);
-		page_put(pa);
-	}
-	return (long)n;
-}
-
 static void grow(struct inode *i, u64 size)
 {
 	debug_assert(mutex_is_held(&i->lock));
