@@ -323,22 +323,69 @@ static long tmpfs_truncate(struct inode *i, u64 size)
 	return 0;
 }
 
+/* A list of pages that are not yet the file's: each begins with the address of the next. */
+static u64 take_spare(u64 *spare)
+{
+	u64 pa = *spare, *next = phys_to_virt(pa);
+
+	*spare = *next;
+	*next = 0;
+	return pa;
+}
+
+/* Puts a page for @index on the list @spare if there is a hole. 0 or -ENOSPC. */
+static long get_spare(struct inode *i, u64 index, u64 *spare)
+{
+	u64 present = get_page(i->private, index), pa;
+
+	if (present) {
+		page_put(present);
+		return 0;
+	}
+	pa = has_pages(i->sb) ? page_alloc_zeroed() : 0;
+	if (!pa)
+		return -ENOSPC;
+	count_page(i, 1);
+	*(u64 *)phys_to_virt(pa) = *spare;
+	*spare = pa;
+	return 0;
+}
+
+/* Makes the slot at @index; a hole gets a page of @spare, if that is not NULL. 0 or -ENOSPC. */
+static long use_spare(struct content *c, u64 index, u64 *spare)
+{
+	u64 *slot;
+
+	spin_lock(&c->lock);
+	slot = make_slot(c, index);
+	if (slot && !*slot && spare)
+		*slot = take_spare(spare);
+	spin_unlock(&c->lock);
+	return slot ? 0 : -ENOSPC;
+}
+
+/* All memory is got before the file has the first page, so a failure gives it nothing. */
 static long tmpfs_allocate(struct inode *i, u64 offset, u64 len, bool grow_file)
 {
-	u64 end = offset + len, pa = 1;
+	u64 end = offset + len, first = offset >> PAGE_SHIFT, last = (end - 1) >> PAGE_SHIFT;
+	u64 spare = 0;
 	long err = 0;
 
 	if (end > MAX_FILE || (grow_file && file_limit_size(end - 1, &(size_t){ 1 })))
 		return -EFBIG;
 	mutex_lock(&i->lock);
 	inode_drop_set_id(i);
-	for (u64 at = ALIGN_DOWN(offset, PAGE_SIZE); at < end && !err; at += PAGE_SIZE) {
-		pa = page_to_write(i, at >> PAGE_SHIFT);
-		if (pa)
-			page_put(pa);
-		err = !pa ? -ENOSPC : signal_pending() ? -EINTR : 0;
+	for (u64 index = first; index <= last && !err; index++) {
+		err = get_spare(i, index, &spare) ?: signal_pending() ? -EINTR : 0;
 		cond_resched();
 	}
+	for (unsigned fill = 0; fill < 2; fill++)
+		for (u64 index = first; index <= last && !err; index++) {
+			err = use_spare(i->private, index, fill ? &spare : NULL);
+			cond_resched();
+		}
+	for (; spare; cond_resched())
+		free_subtree(i, take_spare(&spare), 0);
 	if (!err && grow_file)
 		grow(i, end);
 	if (!err)

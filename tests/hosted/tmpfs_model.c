@@ -447,14 +447,15 @@ static long allocate(struct tmpfs_model *m, u8 file, const struct call *call, st
 	struct tmpfs_file *f = &m->files[file];
 	u64 offset = tmpfs_offset(call), end = offset + tmpfs_length(call) + 1;
 	bool lack = a->failed && a->value == -ENOSPC, good = true;
-	u64 seen = a->digest;
+	u32 before = f->pages;
 
 	if (end <= TMPFS_MOST) {
 		for (u64 page = offset / PAGE; page * PAGE < end && good; page++)
-			good = take_page(m, file, page,
-					 lack && (u64)__builtin_popcount(f->pages) == seen);
+			good = take_page(m, file, page, lack);
 		if (good && call->op == TMPFS_EXTEND)
 			f->size = max(f->size, end);
+		if (!good)
+			f->pages = before;
 	}
 	a->digest = (u64)__builtin_popcount(f->pages);
 	return end > TMPFS_MOST ? -EFBIG : good ? 0 : -ENOSPC;

@@ -410,6 +410,23 @@ static void mounts_without_limits(void)
 	}
 }
 
+/* Room that was not enough is given back, also to the file whose holes it was for. */
+static void no_room_no_change(void)
+{
+	struct statfs fs;
+	struct stat st;
+	int fd;
+
+	EXPECT(!mount("none", "m", "tmpfs", 0, "nr_blocks=5"));
+	fd = open("m/f", O_CREAT | O_RDWR, 0644);
+	EXPECT(fd >= 0 && pwrite(fd, "x", 1, 8192) == 1);
+	EXPECT_ERROR(ENOSPC, fallocate(fd, 0, 0, 20481));
+	EXPECT(!fstat(fd, &st) && st.st_size == 8193 && st.st_blocks == 8);
+	EXPECT(!statfs("m", &fs) && fs.f_bfree == 4);
+	EXPECT(!fallocate(fd, 0, 0, 20480) && !fstat(fd, &st) && st.st_blocks == 40);
+	EXPECT(!statfs("m", &fs) && !fs.f_bfree && !close(fd) && !umount("m"));
+}
+
 static void sizes_of_mounts(void)
 {
 	static const struct {
@@ -442,6 +459,7 @@ static void sizes_of_mounts(void)
 	EXPECT(!mount("none", "m", "tmpfs", 0, "size=50%") && !statfs("m", &fs) && !sysinfo(&info));
 	EXPECT(fs.f_blocks == (info.totalram / 4096 + 1) / 2 && !umount("m"));
 	fill_a_mount();
+	no_room_no_change();
 	mounts_without_limits();
 }
 
