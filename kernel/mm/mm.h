@@ -109,8 +109,8 @@ struct mm {
 	struct rb_tree vmas; /* by address, disjoint */
 	struct vma *last;    /* most recent lookup */
 	struct vma *removed; /* until vma_unlock() */
-	unsigned nr_vmas;
 	GUARDED(lock, "statistics");
+	unsigned nr_vmas;
 	u64 total_vm; /* pages */
 	GUARDED(lock);
 	bool lock_new; /* mlockall(MCL_FUTURE): new mappings are VMA_LOCKED; not a child's */
