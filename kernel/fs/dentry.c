@@ -29,9 +29,10 @@ static u32 next_dev = 1;
 
 /* --- inodes --------------------------------------------------------------------------- */
 
-static void count_inode(struct superblock *sb, s64 n)
+/* Returns how many there are now. */
+static u64 count_inode(struct superblock *sb, s64 n)
 {
-	__atomic_add_fetch(&sb->nr_inodes, n, __ATOMIC_RELAXED);
+	return __atomic_add_fetch(&sb->nr_inodes, n, __ATOMIC_ACQ_REL);
 }
 
 struct inode *inode_create(struct superblock *sb, u32 mode)
@@ -58,15 +59,21 @@ struct inode *inode_get(struct inode *i)
 
 void inode_put(struct inode *i)
 {
+	struct superblock *sb;
+
 	if (!i || !ref_put(&i->refs))
 		return;
 	if (i->iops && i->iops->release)
 		i->iops->release(i);
-	count_inode(i->sb, -1);
 	debug_assert(!i->lock.locked);
 	debug_assert(!i->writers && !i->nr_records);
+	sb = i->sb;
 	kfree(i->link);
 	kfree(i);
+	if (!count_inode(sb, -1) && sb->root) { /* no static one, nor one that is half made */
+		owned(sb);
+		kfree(sb);
+	}
 }
 
 void inode_touch(struct inode *i)
@@ -353,5 +360,4 @@ void superblock_put(struct superblock *sb)
 		return;
 	tree_clear(sb->root);
 	dentry_put(sb->root);
-	kfree(sb);
 }

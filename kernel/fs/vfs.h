@@ -14,6 +14,11 @@
  * are found in a tree, and whatever must be freed is freed after unlocking.
  * Reference counts are atomic; a dentry in the tree is kept by the tree's own reference, so once a
  * count reaches zero nobody can find the dentry any more.
+ *
+ * LIFETIMES. A path keeps its mount, a mount its superblock's names, a dentry its inode and the
+ * directories above it. An inode keeps no mount, but its superblock's memory, where its end is
+ * counted: an open file, or a walk in the text of a link, may hold it longer than the mount. So
+ * references are dropped in any order.
  */
 #pragma once
 
@@ -192,7 +197,7 @@ struct superblock {
 	const struct fs_type *type;
 	struct dentry *root;
 	u32 dev;
-	u32 refs;
+	u32 refs; /* mounts; the last one frees the names, and the last inode the superblock */
 	u64 next_ino;
 	u64 nr_pages;		   /* tmpfs: pages in use */
 	u64 nr_inodes;		   /* and the second and later names of files; atomic */
@@ -248,7 +253,8 @@ extern const struct file_ops tree_dir_ops;
 /* A superblock of @type with an empty root directory. NULL: no memory. */
 struct superblock *superblock_create(const struct fs_type *type);
 struct superblock *superblock_get(struct superblock *sb);
-void superblock_put(struct superblock *sb); /* the last one frees every name and file */
+/* The last one frees every name, and each file that nobody else holds. */
+void superblock_put(struct superblock *sb);
 
 /* --- path.c: from text to places ------------------------------------------------------ */
 enum walk_flags {

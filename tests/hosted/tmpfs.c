@@ -61,10 +61,10 @@ static void destroy(void *object)
 {
 	struct tree *o = object;
 
-	for (unsigned i = 0; i < NR_FIBERS; i++)
-		file_put(o->hand[i]);
 	list_del(&o->mount->link);
 	path_put(&(struct path){ o->mount, dentry_get(o->mount->sb->root) });
+	for (unsigned i = 0; i < NR_FIBERS; i++)
+		file_put(o->hand[i]); /* the last file outlives the mount */
 	free(o);
 }
 

@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -171,6 +173,66 @@ static void no_name_outside_of_the_root(void)
 	EXPECT(!umount("m"));
 }
 
+/* --- lifetimes ----------------------------------------------------------------------------- */
+
+enum held { OPEN, UNLINKED, MAPPED, PATH_ONLY, NR_HELD };
+
+/* Holds a new file of the mount m, which goes away meanwhile; lets it go. */
+static void outlive_the_mount(enum held how)
+{
+	char *map, c = 0;
+	int fd;
+
+	EXPECT(!mount("none", "m", "tmpfs", 0, NULL));
+	fd = open("m/f", O_CREAT | O_RDWR, 0644);
+	EXPECT(fd >= 0 && write(fd, "x", 1) == 1);
+	map = how == MAPPED ? mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0) : &c;
+	EXPECT(map != MAP_FAILED && (how != UNLINKED || !unlink("m/f")));
+	if (how == PATH_ONLY)
+		EXPECT(!close(fd) && (fd = open("m/f", O_PATH)) >= 0);
+	EXPECT(!umount2("m", MNT_DETACH));
+	EXPECT_ERROR(ENOENT, access("m/f", F_OK));
+	EXPECT(how == PATH_ONLY || (pread(fd, &c, 1, 0) == 1 && c == 'x'));
+	EXPECT(!close(fd));
+	EXPECT(how != MAPPED || (*map == 'x' && !munmap(map, 1)));
+}
+
+/* A file is whole until its last holder lets it go, also when nothing is mounted there any more. */
+static void files_outlive_their_mounts(void)
+{
+	if (!may_mount("m"))
+		return;
+	for (int round = 0; round < 5; round++)
+		for (enum held how = OPEN; how < NR_HELD; how++)
+			outlive_the_mount(how);
+}
+
+static void look_through_the_link(void *parent)
+{
+	struct stat st;
+
+	while (getppid() == *(pid_t *)parent)
+		(void)!stat("m/link", &st);
+}
+
+/* A file system goes away while others follow a link of it. */
+static void links_outlive_their_mounts(void)
+{
+	pid_t self = getpid(), others[2];
+
+	if (!may_mount("m"))
+		return;
+	for (int i = 0; i < 2; i++)
+		others[i] = spawn(look_through_the_link, &self);
+	for (int round = 0; round < 3000; round++) {
+		EXPECT(!mount("none", "m", "tmpfs", 0, NULL));
+		EXPECT(!symlink("/proc/self/task/../fd/../task/../status", "m/link"));
+		EXPECT(!umount2("m", MNT_DETACH));
+	}
+	for (int i = 0; i < 2; i++)
+		EXPECT(!kill(others[i], SIGKILL) && waitpid(others[i], NULL, 0) == others[i]);
+}
+
 /* --- numbers ------------------------------------------------------------------------------ */
 
 static unsigned long number(const char *path, const char *form)
@@ -242,6 +304,8 @@ const struct check mount_tests[] = {
 	{ "first-ones-are-told", first_ones_are_told },
 	{ "own-mounts", places_have_their_own_mounts },
 	{ "no-name-outside", no_name_outside_of_the_root },
+	{ "files-outlive-mounts", files_outlive_their_mounts },
+	{ "links-outlive-mounts", links_outlive_their_mounts },
 	{ "files-are-counted", open_files_are_counted },
 	{ "files-run-out", files_run_out },
 	{ "watches-take-little", watches_take_little_memory },
