@@ -43,6 +43,29 @@ struct mount *mount_covering(const struct mount *mnt, const struct dentry *d)
 	return NULL;
 }
 
+/* Does a later walk find @at? Not what was removed, nor a name of /proc/PID. tree_lock held. */
+static bool is_found(const struct path *at)
+{
+	assert(spin_is_held(&tree_lock));
+	return !list_empty(&at->mnt->link) &&
+	       (at->dentry->linked || at->dentry == at->mnt->sb->root);
+}
+
+/* Mount @m on @at. 0 or -errno. tree_lock held. */
+static int put_on(struct mount *m, const struct path *at)
+{
+	assert(spin_is_held(&tree_lock));
+	if (!is_found(at))
+		return -ENOENT;
+	if (at->dentry == m->sb->root || mount_covering(at->mnt, at->dentry))
+		return -EBUSY;
+	m->at = *at;
+	m->parent_id = at->mnt->id;
+	path_get(at);
+	at->dentry->nr_mounts++;
+	return 0;
+}
+
 int mount_add(const struct fs_type *type, const char *source, const struct path *at, u64 flags,
 	      const char *options)
 {
@@ -61,21 +84,45 @@ int mount_add(const struct fs_type *type, const char *source, const struct path 
 	m->flags = (u32)flags;
 	str_copy(m->source, source, sizeof(m->source));
 	spin_lock(&tree_lock);
-	if (at && (at->dentry == m->sb->root || mount_covering(at->mnt, at->dentry))) {
-		spin_unlock(&tree_lock);
+	err = at ? put_on(m, at) : 0;
+	if (!err) {
+		m->id = next_id++;
+		list_add_tail(&mounts, &m->link);
+	}
+	spin_unlock(&tree_lock);
+	if (err) {
 		superblock_put(m->sb);
 		kfree(m);
-		return -EBUSY;
 	}
-	if (at) {
-		m->at = *at;
-		path_get(at);
-		at->dentry->nr_mounts++;
-	}
-	m->id = next_id++;
-	list_add_tail(&mounts, &m->link);
+	return err;
+}
+
+/* A mount in one that is no longer anywhere, or NULL. tree_lock held. */
+static struct mount *orphan(void)
+{
+	struct mount *m;
+
+	assert(spin_is_held(&tree_lock));
+	list_for_each(m, &mounts, link)
+		if (m->at.mnt && list_empty(&m->at.mnt->link))
+			return m;
+	return NULL;
+}
+
+/* Take @m from its place. tree_lock held, but not all the time. */
+static void take_off(struct mount *m)
+{
+	struct path at = m->at;
+
+	assert(spin_is_held(&tree_lock));
+	debug_assert(at.dentry->nr_mounts);
+	list_del(&m->link);
+	at.dentry->nr_mounts--;
+	m->at = (struct path){ 0 };
 	spin_unlock(&tree_lock);
-	return 0;
+	path_put(&at);
+	path_put(&(struct path){ m, dentry_get(m->sb->root) });
+	spin_lock(&tree_lock);
 }
 
 int mount_remove(const struct path *p, bool detach)
@@ -88,14 +135,9 @@ int mount_remove(const struct path *p, bool detach)
 		err = -EINVAL;
 	else if (!detach && m->refs > 2) /* mounted, and @p */
 		err = -EBUSY;
-	if (!err) {
-		debug_assert(m->at.dentry->nr_mounts);
-		list_del(&m->link);
-		m->at.dentry->nr_mounts--;
-	}
+	for (; !err && m; m = orphan())
+		take_off(m);
 	spin_unlock(&tree_lock);
-	if (!err)
-		path_put(&(struct path){ m, dentry_get(m->sb->root) });
 	return err;
 }
 
@@ -124,11 +166,10 @@ static void add_info(struct text *t, const struct mount *m, const char *name)
 {
 	const char *access = m->flags & MS_RDONLY ? "ro" : "rw";
 
-	text_add(t, "%u %u 0:%u / %s %s%s%s%s,relatime - %s %s %s%s\n", m->id,
-		 m->at.mnt ? m->at.mnt->id : 0, m->sb->dev, name, access,
-		 m->flags & MS_NOSUID ? ",nosuid" : "", m->flags & MS_NODEV ? ",nodev" : "",
-		 m->flags & MS_NOEXEC ? ",noexec" : "", m->sb->type->name, m->source, access,
-		 m->sb->type->options ?: "");
+	text_add(t, "%u %u 0:%u / %s %s%s%s%s,relatime - %s %s %s%s\n", m->id, m->parent_id,
+		 m->sb->dev, name, access, m->flags & MS_NOSUID ? ",nosuid" : "",
+		 m->flags & MS_NODEV ? ",nodev" : "", m->flags & MS_NOEXEC ? ",noexec" : "",
+		 m->sb->type->name, m->source, access, m->sb->type->options ?: "");
 }
 
 static void add_mount(struct text *t, const struct mount *m, const char *name)
@@ -143,7 +184,7 @@ static size_t print_mounts(char *buf, size_t size,
 			   void (*add)(struct text *t, const struct mount *m, const char *name))
 {
 	struct text t = text_of(buf, size);
-	char *name = kmalloc(PATH_MAX);
+	char *name = kmalloc(PATH_MAX), *text;
 	struct path root, top;
 	struct mount *m;
 
@@ -152,7 +193,9 @@ static size_t print_mounts(char *buf, size_t size,
 	fs_context_root(&root);
 	for (unsigned i = 0; (m = next_mount(i)); i++) {
 		top = (struct path){ m, m->sb->root };
-		add(&t, m, path_text(&top, &root, name, PATH_MAX) ?: "(unreachable)");
+		text = path_text(&top, &root, name, PATH_MAX);
+		if (text) /* else it is outside of the root, or gone by now */
+			add(&t, m, text);
 		path_put(&top);
 	}
 	path_put(&root);

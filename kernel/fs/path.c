@@ -56,9 +56,8 @@ void path_put(const struct path *p)
 	dentry_put(p->dentry);
 	if (!ref_put(&m->refs))
 		return;
-	debug_assert(list_empty(&m->link) && !m->nr_writers);
+	debug_assert(list_empty(&m->link) && !m->at.dentry && !m->nr_writers);
 	superblock_put(m->sb);
-	path_put(&m->at);
 	kfree(m);
 }
 
@@ -550,7 +549,7 @@ char *path_text(const struct path *p, const struct path *root, char *buf, size_t
 	while (out && (at.dentry != root->dentry || at.mnt != root->mnt)) {
 		if (at.dentry == at.mnt->sb->root) {
 			if (!at.mnt->at.dentry) {
-				out = NULL;
+				out = root->dentry ? NULL : out;
 				break;
 			}
 			at = at.mnt->at;
@@ -564,16 +563,21 @@ char *path_text(const struct path *p, const struct path *root, char *buf, size_t
 	return out == end ? prepend(out, buf, "/", 1) : out;
 }
 
-const char *file_path(struct file *f, char *buf, size_t size)
+char *path_own_text(const struct path *p, char *buf, size_t size)
 {
 	struct path root;
 	char *text;
 
-	if (!f->path.dentry)
-		return "(unreachable)";
 	fs_context_root(&root);
-	text = path_text(&f->path, &root, buf, size);
+	text = path_text(p, &root, buf, size) ?: path_text(p, &(struct path){ 0 }, buf, size);
 	path_put(&root);
+	return text;
+}
+
+const char *file_path(struct file *f, char *buf, size_t size)
+{
+	char *text = f->path.dentry ? path_own_text(&f->path, buf, size) : NULL;
+
 	if (!text)
 		return "(unreachable)";
 	memmove(buf, text, strlen(text) + 1);

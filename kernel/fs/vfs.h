@@ -206,15 +206,14 @@ struct superblock {
 
 struct mount {
 	GUARDED(tree_lock);
-	struct list link; /* all mounts, oldest first */
+	struct list link; /* all mounts, oldest first; empty: no longer anywhere */
+	struct path at; /* what it covers; nothing for the root mount, and for one of those */
 	GUARDED(constant);
 	struct superblock *sb;
-
-	struct path at; /* what it covers; dentry NULL for the root mount */
 	GUARDED(atomic);
 	u32 refs; /* holders of paths; 1 for being mounted */
 
-	u32 id;
+	u32 id, parent_id; /* of the mount that it covers a name of, or 0 */
 	u32 flags; /* MS_* */
 	GUARDED(atomic);
 	u32 nr_writers; /* files open for writing here */
@@ -287,9 +286,12 @@ void path_get(const struct path *p);
 void path_put(const struct path *p);
 /*
  * Absolute name as seen from @root, written at the end of @buf; NULL when it does not fit or is
- * unreachable.
+ * unreachable. Without a @root all is reachable: from the root of everything, or that of a mount
+ * that is no longer anywhere.
  */
 char *path_text(const struct path *p, const struct path *root, char *buf, size_t size);
+/* Likewise from the root of the running process, or without a root where that cannot reach it. */
+char *path_own_text(const struct path *p, char *buf, size_t size);
 
 struct fs_context {
 	struct spinlock lock;
@@ -314,9 +316,13 @@ int tree_rename(const struct walk_result *from, const struct walk_result *to, bo
 /* --- mount.c -------------------------------------------------------------------------- */
 void fs_register(const struct fs_type *type);
 const struct fs_type *fs_find(const char *name);
-/* Mount @type on @at (NULL: as the root of everything). @options: of the file system; not NULL. */
+/*
+ * Mount @type on @at (NULL: as the root of everything). @options: of the file system; not NULL.
+ * -ENOENT: nobody would find it there.
+ */
 int mount_add(const struct fs_type *type, const char *source, const struct path *at, u64 flags,
 	      const char *options);
+/* Unmount what is mounted at @p. @detach: also if it is in use, with all that is mounted in it. */
 int mount_remove(const struct path *p, bool detach);
 /* The mount that covers (@mnt, @d), or NULL. tree_lock held. */
 struct mount *mount_covering(const struct mount *mnt, const struct dentry *d);

@@ -251,7 +251,7 @@ SYSCALL5(renameat2, int, from_fd, const char *, from, int, to_fd, const char *, 
 static long link_text(const struct path *path, char *buf, size_t size)
 {
 	struct inode *i = path->dentry->inode;
-	struct path target, root;
+	struct path target;
 	char *text;
 	int len;
 
@@ -265,9 +265,7 @@ static long link_text(const struct path *path, char *buf, size_t size)
 	len = i->iops->follow(i, &target);
 	if (len)
 		return len;
-	fs_context_root(&root);
-	text = path_text(&target, &root, buf, size);
-	path_put(&root);
+	text = path_own_text(&target, buf, size);
 	path_put(&target);
 	if (!text)
 		return -ENAMETOOLONG;

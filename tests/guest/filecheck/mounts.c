@@ -233,6 +233,103 @@ static void links_outlive_their_mounts(void)
 		EXPECT(!kill(others[i], SIGKILL) && waitpid(others[i], NULL, 0) == others[i]);
 }
 
+/* How many lines of /proc/self/mounts name a place below @place? */
+static int mounts_below(const char *place)
+{
+	FILE *f = fopen("/proc/self/mounts", "r");
+	char line[1000];
+	int nr = 0;
+
+	EXPECT(f);
+	while (fgets(line, sizeof(line), f))
+		nr += strstr(line, place) || strstr(line, "(unreachable)");
+	EXPECT(!fclose(f));
+	return nr;
+}
+
+static bool same_file(int fd, const char *name)
+{
+	struct stat a, b;
+
+	EXPECT(!fstat(fd, &a) && !fstatat(fd, name, &b, 0));
+	return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static void mount_below(const char *place)
+{
+	EXPECT((!mkdir(place, 0755) || errno == EEXIST) && !mount("none", place, "tmpfs", 0, NULL));
+}
+
+static void expect_link(int fd, const char *target)
+{
+	char name[32], text[256] = "";
+
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+	EXPECT(readlink(name, text, sizeof(text) - 1) > 0 && !strcmp(text, target));
+}
+
+/* The running process is in a directory that nobody finds, and nothing can be mounted on it. */
+static void expect_lost(void)
+{
+	char name[256];
+
+	EXPECT_ERROR(ENOENT, mount("none", ".", "tmpfs", 0, NULL));
+	EXPECT(!getcwd(name, sizeof(name)) && errno == ENOENT);
+}
+
+/* With a mount all that is mounted in it goes away, and each holder is alone with its own. */
+static void a_tree_is_detached(void)
+{
+	char place[256];
+	int top, inner;
+
+	if (!may_mount("m"))
+		return;
+	EXPECT(getcwd(place, sizeof(place) - 3) && strcat(place, "/m"));
+	mount_below("m");
+	mount_below("m/a");
+	mount_below("m/a/b");
+	mount_below("m/c");
+	EXPECT(!mkdir("m/a/b/d", 0755) && mounts_below(place) == 4);
+	top = open("m", O_RDONLY);
+	inner = open("m/a/b/d", O_RDONLY);
+	EXPECT(top >= 0 && inner >= 0);
+	EXPECT_ERROR(EBUSY, umount("m"));
+	EXPECT(!umount2("m", MNT_DETACH) && !mounts_below(place) && !rmdir("m"));
+	EXPECT(same_file(top, "..") && same_file(inner, "../..") == same_file(inner, "../../.."));
+	EXPECT_ERROR(ENOENT, faccessat(top, "a/b", F_OK, 0));
+	EXPECT(!unlinkat(top, "a", AT_REMOVEDIR) && !mkdirat(top, "e", 0755));
+	expect_link(top, "/");
+	expect_link(inner, "/d");
+	EXPECT(!fchdir(inner));
+	expect_lost();
+	EXPECT_ERROR(EINVAL, umount2("..", MNT_DETACH));
+	EXPECT(!rmdir("../d"));
+	expect_lost();
+}
+
+enum { DEEP = 1500 };
+
+/* Mounts in mounts, however many, go away with the outermost; so does what was held of one. */
+static void deep_trees_are_detached(void)
+{
+	int cwd = open(".", O_RDONLY), fd;
+
+	if (!may_mount("m"))
+		return;
+	for (int how = 0; how < 2; how++) {
+		for (int i = 0; i < DEEP; i++) {
+			mount_below("m");
+			EXPECT(!chdir("m"));
+		}
+		fd = open("f", O_CREAT | O_RDWR, 0644);
+		EXPECT(fd >= 0 && write(fd, "x", 1) == 1);
+		for (int i = 0; how && i < DEEP; i++)
+			EXPECT(!chdir("..") && !umount2("m", MNT_DETACH));
+		EXPECT(!fchdir(cwd) && (how || !umount2("m", MNT_DETACH)) && !close(fd));
+	}
+}
+
 /* --- numbers ------------------------------------------------------------------------------ */
 
 static unsigned long number(const char *path, const char *form)
@@ -306,6 +403,8 @@ const struct check mount_tests[] = {
 	{ "no-name-outside", no_name_outside_of_the_root },
 	{ "files-outlive-mounts", files_outlive_their_mounts },
 	{ "links-outlive-mounts", links_outlive_their_mounts },
+	{ "trees-are-detached", a_tree_is_detached },
+	{ "deep-trees-are-detached", deep_trees_are_detached },
 	{ "files-are-counted", open_files_are_counted },
 	{ "files-run-out", files_run_out },
 	{ "watches-take-little", watches_take_little_memory },
