@@ -451,6 +451,7 @@ static int remove_group(struct dentry *d)
 	dentry_unlink(d);
 	inode_touch(d->parent->inode);
 	spin_unlock(&tree_lock);
+	mount_remove_lost(); /* mounted since the look */
 	dentry_put(d);
 	return 0;
 }

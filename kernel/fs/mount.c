@@ -4,6 +4,7 @@
  * dentry tells a walk cheaply that it must look here. The list is short and in order of mounting,
  * so that /proc/mounts reads like Linux's. Guarded by tree_lock.
  */
+#include "kernel/contract.h"
 #include "kernel/fs/vfs.h"
 
 #include "kernel/kernel.h"
@@ -97,14 +98,14 @@ int mount_add(const struct fs_type *type, const char *source, const struct path 
 	return err;
 }
 
-/* A mount in one that is no longer anywhere, or NULL. tree_lock held. */
+/* A mount whose place is no longer anywhere, or NULL. tree_lock held. */
 static struct mount *orphan(void)
 {
 	struct mount *m;
 
 	assert(spin_is_held(&tree_lock));
 	list_for_each(m, &mounts, link)
-		if (m->at.mnt && list_empty(&m->at.mnt->link))
+		if (m->at.mnt && !is_found(&m->at))
 			return m;
 	return NULL;
 }
@@ -123,6 +124,15 @@ static void take_off(struct mount *m)
 	path_put(&at);
 	path_put(&(struct path){ m, dentry_get(m->sb->root) });
 	spin_lock(&tree_lock);
+}
+
+void mount_remove_lost(void)
+{
+	debug_assert(may_sleep());
+	spin_lock(&tree_lock);
+	for (struct mount *m; (m = orphan());)
+		take_off(m);
+	spin_unlock(&tree_lock);
 }
 
 int mount_remove(const struct path *p, bool detach)

@@ -324,6 +324,8 @@ int mount_add(const struct fs_type *type, const char *source, const struct path 
 	      const char *options);
 /* Unmount what is mounted at @p. @detach: also if it is in use, with all that is mounted in it. */
 int mount_remove(const struct path *p, bool detach);
+/* Names were removed that may have had mounts: unmounts what nobody finds any more. */
+void mount_remove_lost(void);
 /* The mount that covers (@mnt, @d), or NULL. tree_lock held. */
 struct mount *mount_covering(const struct mount *mnt, const struct dentry *d);
 size_t mount_print(char *buf, size_t size);	 /* /proc/mounts */

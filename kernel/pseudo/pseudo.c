@@ -372,6 +372,7 @@ void pseudo_show(struct dentry *d, bool visible)
 	else if (!visible && d->linked)
 		dentry_unlink(d);
 	spin_unlock(&tree_lock);
+	mount_remove_lost();
 }
 
 void pseudo_remove(const struct fs_type *type, const char *name)
@@ -384,6 +385,7 @@ void pseudo_remove(const struct fs_type *type, const char *name)
 	spin_lock(&tree_lock);
 	dentry_unlink(d);
 	spin_unlock(&tree_lock);
+	mount_remove_lost();
 	dentry_put(d);
 }
 

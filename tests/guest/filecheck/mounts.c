@@ -308,6 +308,20 @@ static void a_tree_is_detached(void)
 	expect_lost();
 }
 
+/* The directory of a trace instance goes, and with it what is mounted there. */
+static void mounts_go_with_their_places(void)
+{
+	const char *instance = "/sys/kernel/tracing/instances/place";
+	char place[100];
+
+	if (mkdir(instance, 0755)) /* no tracing here */
+		return;
+	snprintf(place, sizeof(place), "%s/events", instance);
+	EXPECT(!mount("none", place, "tmpfs", 0, NULL) && !mount("none", place, "tmpfs", 0, NULL));
+	EXPECT(mounts_below(instance) == 2);
+	EXPECT(!rmdir(instance) && !mounts_below(instance));
+}
+
 enum { DEEP = 1500 };
 
 /* Mounts in mounts, however many, go away with the outermost; so does what was held of one. */
@@ -404,6 +418,7 @@ const struct check mount_tests[] = {
 	{ "files-outlive-mounts", files_outlive_their_mounts },
 	{ "links-outlive-mounts", links_outlive_their_mounts },
 	{ "trees-are-detached", a_tree_is_detached },
+	{ "mounts-go-with-places", mounts_go_with_their_places },
 	{ "deep-trees-are-detached", deep_trees_are_detached },
 	{ "files-are-counted", open_files_are_counted },
 	{ "files-run-out", files_run_out },
