@@ -269,5 +269,12 @@ struct ext_events ext_events(const struct ext_call *);
 /* The machine, and what runs on @cpu. */
 struct sched *ext_machine(struct ext_call *);
 struct task *ext_running(struct ext_call *, unsigned cpu);
+/*
+ * For hosts on which operations take time: one ran on @cpu, which is the caller's, from @began to
+ * @ended (host_clock). If tasks there get less than a 17th of the time for as long as a runnable
+ * task may wait, the scheduler ends: each may be picked again and again, with its slice used up
+ * before it runs, so that none waits for long. Interrupts are off.
+ */
+void ext_took(struct ext_call *, unsigned cpu, u64 began, u64 ended);
 /* The scheduler's own error, or its wish to end. */
 void ext_report(struct ext_call *, enum ext_exit_kind kind, s64 code, const char *message);

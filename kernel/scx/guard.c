@@ -4,6 +4,7 @@
 #include "kernel/kernel.h"
 #include "kernel/scx/scx.h"
 #include "kernel/task/thread.h"
+#include "kernel/time/time.h"
 #include "lib/fmt.h"
 #include "lib/string.h"
 
@@ -49,7 +50,7 @@ u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 
 	const u64 args[3] = { a, b, c };
 	struct frame f = { .op = op, .shared.call = call, .blocks = BLOCKS_MAX };
 	unsigned long flags = arch_irq_save();
-	u64 result = 0;
+	u64 result = 0, began = clock_ns();
 	bool returned;
 
 	f.stack_floor = (u64)current->kstack + STACK_RESERVE;
@@ -60,6 +61,8 @@ u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 
 	frames[arch_cpu_id()] = container_of(f.shared.outer, struct frame, shared);
 	if (!returned)
 		report(&f);
+	if (!frame_here())
+		ext_took(call, arch_cpu_id(), began, clock_ns());
 	arch_irq_restore(flags);
 	return returned ? result : 0;
 }

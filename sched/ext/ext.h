@@ -95,6 +95,8 @@ struct ext_rq {
 	u32 kick;	   /* enum ext_kicked, ored by any CPU; atomic */
 	u32 nr_vain;	   /* kicks in a row that let nobody run: see count_vain() */
 	u64 kicked_at;	   /* when the last one was heard */
+	u64 took_ns;	   /* the time of operations, and when the last ended: see ext_took() */
+	u64 took_until;	   /* this CPU only, interrupts off */
 	u32 answered;	   /* ext.waits as it chose last, for others; see kick.c */
 	/* whom it waits for; this CPU only, interrupts off */
 	bool waits; /* there are such CPUs */

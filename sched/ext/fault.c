@@ -78,6 +78,22 @@ void ext_watch(struct ext_rq *er)
 	}
 }
 
+/* So much of a CPU's time must be between operations: one part in 1 + SHARE. */
+#define SHARE 16u
+
+void ext_took(struct ext_call *c, unsigned cpu, u64 began, u64 ended)
+{
+	struct ext_rq *er = &c->x->cpu[cpu];
+
+	er->took_ns -= min(er->took_ns, (began - er->took_until) * SHARE);
+	er->took_ns += ended - began;
+	er->took_until = ended;
+	if (er->took_ns > c->x->timeout_ns)
+		ext_end(c->x, c->er, EXT_EXIT_ERROR_STALL, 0,
+			"no task can run on CPU %u, for operations took its time for %llu ms", cpu,
+			(unsigned long long)(er->took_ns / NS_PER_MS));
+}
+
 /* --- what an operation may ask -------------------------------------------- */
 
 u64 ext_now(struct ext_call *c, unsigned cpu)

@@ -503,6 +503,29 @@ def test_a_mistake_ends_the_scheduler_and_not_the_machine(guest, tmp_path, mista
         assert sum(shares(part)) == pytest.approx(100, abs=0.1) and re.search("^disabled$", part, re.MULTILINE)
 
 
+# Each time that a task is picked its slice was used up by the operation before.
+SLOW = """#include <scx/common.bpf.h>
+void BPF_STRUCT_OPS(slow_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    u64 began = bpf_ktime_get_ns();
+
+    while (bpf_ktime_get_ns() - began < 10000000)
+        barrier();
+    scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, 1000000, enq_flags);
+}
+SCX_OPS_DEFINE(slow_ops, .enqueue = (void *)slow_enqueue, .timeout_ms = 300, .name = "slow");
+"""
+
+
+def test_operations_that_take_all_the_time_end_the_scheduler(guest, tmp_path):
+    (tmp_path / "slow.bpf.c").write_text(SLOW, encoding="utf-8")
+    text = guest(use("scx:slow.o") + f"hog -n 3 -t 50ms; cat {ROOT_DIR}/state", cpus=1, icount=True,
+                 files=files_of(path_of(tmp_path / "slow.bpf.c")))
+    took = expect(r"sched_ext: slow: no task can run on CPU 0, for operations took its time for (\d+) ms\n", text)[1]
+    assert 300 < int(took) < 320 and "disabled (runnable task stall)" in text
+    assert sum(shares(text)) == pytest.approx(100, abs=0.1) and text.rstrip().splitlines()[-2] == "disabled"
+
+
 def damaged(good):
     """Files that are no objects, by name, with the sentence that says so."""
     def with_bytes(at, what):
