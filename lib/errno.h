@@ -43,6 +43,7 @@
 #define ENOTEMPTY	39
 #define ELOOP		40
 #define ENODATA		61
+#define EPROTO		71
 #define EOVERFLOW	75
 #define ELIBBAD		80
 #define ENOTSOCK	88

@@ -156,8 +156,9 @@ struct ext_ops {
 /* Bytes for a scheduler with @nr_dsqs queues of its own; 64-byte aligned, zeroed. */
 size_t sched_ext_size(unsigned nr_cpus, unsigned nr_dsqs);
 /*
- * Load @ops into @mem. 0, or what its init returned: then nothing changed. -EBUSY: there is one
- * already. -EINVAL: no name, or a number out of range. The tasks that exist follow one by one:
+ * Load @ops into @mem. 0, or the error that its init returned: then nothing changed. -EPROTO: its
+ * init returned a number that is none. -EBUSY: there is one already. -EINVAL: no name, or a number
+ * out of range. The tasks that exist follow one by one:
  * sched_ext_settle() of each.
  */
 int sched_ext_load(struct sched *s, void *mem, unsigned nr_dsqs, const struct ext_ops *ops);

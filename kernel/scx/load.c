@@ -280,10 +280,8 @@ static const char *start(int *err)
 	mutex_lock(&cgroup_mutex);
 	with_irqs_off(*err = sched_ext_load(machine, state.memory, NR_DSQS, &state.ops));
 	mutex_unlock(&cgroup_mutex);
-	if (*err) {
-		why = sched_ext_refusal(state.memory)->message;
-		return *why ? why : "its init returned an error";
-	}
+	if (*err)
+		return sched_ext_refusal(state.memory)->message;
 	scx_object_protect_constants(&state.object);
 	state.loaded = true;
 	state.nr_loads++;

@@ -10,6 +10,7 @@
 #include "lib/fmt.h"
 
 #define TIMEOUT_MS	30000u
+#define ERROR_MAX	4095 /* the largest number of an error */
 #define SCX_ACT_RESTART (1ll << 48)
 #define SCX_RSN_HOTPLUG (1ll << 32)
 
@@ -295,6 +296,33 @@ static void open(struct ext *x)
 	take_policies(s, ext_is_partial(x) ? BIT(SCHED_EXT) : ~0u);
 }
 
+/* Names of the errors that functions of the interface return; "" of others. */
+static const char *name_of_error(s32 err)
+{
+	static const char *const names[] = {
+		[EPERM] = "EPERM",   [ENOENT] = "ENOENT", [E2BIG] = "E2BIG",
+		[ENOMEM] = "ENOMEM", [EBUSY] = "EBUSY",	  [EEXIST] = "EEXIST",
+		[ENODEV] = "ENODEV", [EINVAL] = "EINVAL", [ENOSPC] = "ENOSPC",
+	};
+	s64 number = -(s64)err;
+
+	return number > 0 && number < (s64)ARRAY_SIZE(names) ? names[number] ?: "" : "";
+}
+
+/* Its init returned @err, not 0. Returns an error in any case. */
+static int init_failed(struct ext *x, s32 err)
+{
+	const char *name = name_of_error(err);
+
+	if (err > 0 || err < -ERROR_MAX) {
+		ext_fault(x, NULL, "its init failed: %d, which is no error", err);
+		return -EPROTO;
+	}
+	ext_fault(x, NULL, "its init failed: %d%s%s%s", err, *name ? " (" : "", name,
+		  *name ? ")" : "");
+	return err;
+}
+
 int sched_ext_load(struct sched *s, void *mem, unsigned nr_dsqs, const struct ext_ops *ops)
 {
 	struct ext *x = mem;
@@ -307,8 +335,10 @@ int sched_ext_load(struct sched *s, void *mem, unsigned nr_dsqs, const struct ex
 		return -EINVAL;
 	init_memory(x, s, nr_dsqs, ops);
 	err = ops->init ? ops->init(&call) : 0;
-	if (err || x->ended)
-		return err ?: -EINVAL;
+	if (err)
+		return init_failed(x, err);
+	if (x->ended)
+		return -EINVAL;
 	open(x);
 	return 0;
 }

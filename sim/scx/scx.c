@@ -361,8 +361,6 @@ static void prepare_move(struct sim *sim, struct sim_task *t, u32 to)
 
 void scx_load(struct sim *sim)
 {
-	int err;
-
 	host.memory = allocate_lines(sched_ext_size(sim->config.nr_cpus, NR_DSQS));
 	if (!host.memory)
 		out_of_memory();
@@ -370,10 +368,8 @@ void scx_load(struct sim *sim)
 	guard_open();
 	prepare(sim);
 	sim_enter(sim, 0);
-	err = sched_ext_load(sim->s, host.memory, NR_DSQS, &ops);
-	if (err)
-		usage_error("%s refuses the machine: init returned %d. %s", OPS->name, err,
-			    sched_ext_refusal(host.memory)->message);
+	if (sched_ext_load(sim->s, host.memory, NR_DSQS, &ops))
+		usage_error("%s: %s", OPS->name, sched_ext_refusal(host.memory)->message);
 	sim->after_event = watch;
 	sim->group_begins = begin_group;
 	sim->group_changes = prepare_move;

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.sim.test_scx import ASKS, CRATES, DIVIDES, FOREIGN, WAITS, load, pages_in, partial
+from tests.sim.test_scx import ASKS, CRATES, DIVIDES, FOREIGN, INIT, WAITS, load, pages_in, partial
 from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
@@ -557,6 +557,20 @@ def test_damaged_files_and_wrong_words_change_nothing(guest, examples):
         assert "refused" in part, part
         assert re.search(f"sched_ext: {word.split(',', maxsplit=1)[0]}: .*{why}", part), (word, part)
     assert "[scx:vtime]" in text
+
+
+def test_what_init_returns_is_the_error_of_the_write(guest, tmp_path):
+    """As on Linux a number that is no error is EPROTO."""
+    said = {"5": "5, which is no error", "-12345": "-12345, which is no error", "-17": r"-17 \(EEXIST\)"}
+    files = {}
+    for number in said:
+        (tmp_path / f"is{number}.bpf.c").write_text(INIT % number)
+        files |= files_of(path_of(tmp_path / f"is{number}.bpf.c"))
+    text = guest("".join(f"echo scx:is{number}.o > {FAIR_CLASS} || echo refused; " for number in said), cpus=1,
+                 icount=True, files=files)
+    for number, why in said.items():
+        how = "File exists" if number == "-17" else "Protocol error"
+        expect(rf"sched_ext: is{number}.o: its init failed: {why}\n.*{how}\nrefused\n", text)
 
 
 def test_only_root_loads(boot, examples):

@@ -595,6 +595,15 @@ def test_without_a_scheduler_its_policy_is_a_fair_one(sim):
         sim("--time", "4s", "hogs:n=1", "hogs:n=1,nice=5"))
 
 
+INIT = """#include <scx/common.bpf.h>
+s32 BPF_STRUCT_OPS_SLEEPABLE(begins_init)
+{
+    return %s;
+}
+SCX_OPS_DEFINE(begins_ops, .init = (void *)begins_init, .name = "begins");
+"""
+
+
 @pytest.mark.parametrize("text, why", [
     (BROKEN % ("scx_bpf_unheard_of(p);", 0), "broken.bpf.c:7:.*scx_bpf_unheard_of"),
     ("#include <scx/common.bpf.h>\n", "here are 0: is it the user half"),
@@ -602,7 +611,10 @@ def test_without_a_scheduler_its_policy_is_a_fair_one(sim):
     (BROKEN % ("", "SCX_OPS_BUILTIN_IDLE_PER_NODE"), "broken needs SCX_OPS_BUILTIN_IDLE_PER_NODE, which is not there"),
     ((BROKEN % ("", 0)).replace(".name =", ".init = (void *)hangs, .name =").replace(
         "void BPF", "s32 hangs(void) { while (!zero) ; return 0; }\nvoid BPF", 1),
-     "broken refuses the machine.*init on CPU 0 does not return"),
+     "broken: init on CPU 0 does not return"),
+    (INIT % "scx_bpf_create_dsq(1, -1) ?: scx_bpf_create_dsq(1, -1)", r"begins: its init failed: -17 \(EEXIST\)$"),
+    (INIT % "-4000", "begins: its init failed: -4000$"),
+    (INIT % "5", "begins: its init failed: 5, which is no error$"),
 ])
 def test_what_is_no_scheduler_or_wants_more_is_refused_in_a_sentence(tmp_path, text, why):
     source = tmp_path / "broken.bpf.c"
