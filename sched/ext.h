@@ -34,6 +34,7 @@ struct task_group;
 #define EXT_SLICE_INFINITE (~0ull)
 #define EXT_BATCH_MAX	   128u /* of dispatch_max_batch; its default is EXT_BATCH */
 #define EXT_BATCH	   32u
+#define EXT_TIMEOUT_MS	   30000u /* of timeout_ms, and its default */
 
 enum ext_enq_flags {
 	EXT_ENQ_WAKEUP = 0x1,

@@ -183,27 +183,6 @@ static void helper(void *unused)
 
 /* --- coming ---------------------------------------------------------------------------- */
 
-/* Sets the constant that @word, NAME=VALUE, names. NULL, or why not. */
-static const char *set_constant(const struct scx_program *program, const char *word)
-{
-	const char *equals = strchr(word, '=');
-	const struct scx_variable *v = NULL;
-	u64 value = 1;
-
-	if (equals)
-		v = scx_constant(program, word, (size_t)(equals - word));
-	if (!v)
-		return "has no such constant (const volatile)";
-	if (!strcmp(equals, "=false"))
-		value = 0;
-	else if (strcmp(equals, "=true") && parse_u64(equals + 1, strlen(equals + 1), &value))
-		return "is given no number for a constant";
-	if (!scx_fits(v, value))
-		return "has no room for so large a constant";
-	memcpy(v->address, &value, v->size);
-	return NULL;
-}
-
 /* Sets all of @list, which commas divide. */
 static const char *set_constants(const struct scx_program *program, const char *list)
 {
@@ -216,7 +195,7 @@ static const char *set_constants(const struct scx_program *program, const char *
 
 		if (comma)
 			*comma = 0;
-		why = set_constant(program, words);
+		why = scx_set_constant(program, words);
 		words = comma ? comma + 1 : NULL;
 	}
 	return why;
@@ -228,21 +207,18 @@ void scx_set_constants(void)
 	set_constants(scx.program, state.constants);
 }
 
-static const char *check_program(struct scx_object *o, const char *constants)
+static const char *check_program(struct scx_object *o, const char *constants, int *err)
 {
-	static char lacking[80];
 	const struct scx_program *program = scx_object_program(o);
 	const char *why;
 
+	*err = -ENOEXEC;
 	if (!program)
 		return "holds no scheduler, or a table that points out of it";
-	if (scx_lacks(program->ops->flags)) {
-		snprintf(lacking, sizeof(lacking), "needs %s, which is not there",
-			 scx_lacks(program->ops->flags));
-		return lacking;
-	}
-	if (!*program->ops->name || program->ops->dispatch_max_batch > EXT_BATCH_MAX)
-		return "has no name, or too large a dispatch_max_batch";
+	why = scx_refusal(program, err);
+	if (why)
+		return why;
+	*err = -EINVAL;
 	why = set_constants(program, constants);
 	scx_object_protect_text(o);
 	return why;
@@ -309,7 +285,7 @@ static int load_locked(const char *path, const char *constants)
 	int err = begin_helper();
 	const char *why = err ? "there is no memory" : scx_object_open(&fresh, path, &err);
 
-	why = why ?: check_program(&fresh, constants);
+	why = why ?: check_program(&fresh, constants, &err);
 	if (why) {
 		kprintf("sched_ext: %s: %s\n", path, why);
 		scx_object_close(&fresh);

@@ -9,7 +9,6 @@
 #include "lib/errno.h"
 #include "lib/fmt.h"
 
-#define TIMEOUT_MS	30000u
 #define ERROR_MAX	4095 /* the largest number of an error */
 #define SCX_ACT_RESTART (1ll << 48)
 #define SCX_RSN_HOTPLUG (1ll << 32)
@@ -238,7 +237,7 @@ static void init_memory(struct ext *x, struct sched *s, unsigned nr_dsqs, const 
 	x->s = s;
 	x->ops = ops;
 	x->batch = ops->dispatch_max_batch ?: EXT_BATCH;
-	x->timeout_ns = (ops->timeout_ms ?: TIMEOUT_MS) * NS_PER_MS;
+	x->timeout_ns = (ops->timeout_ms ?: EXT_TIMEOUT_MS) * NS_PER_MS;
 	x->builtin_idle = !ops->update_idle || (ops->flags & EXT_OPS_KEEP_BUILTIN_IDLE);
 	x->lock.rank = HOST_RANK_LEAF;
 	x->dsq = (struct ext_dsq *)&x->cpu[s->nr_cpus];

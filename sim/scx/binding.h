@@ -56,15 +56,18 @@ void scx_unsee(struct scx_left *left);
 void scx_attached(struct ext_call *c, void *unused);
 /* The table of operations for the class, made from the program's. */
 struct ext_ops scx_operations(void);
-/* NULL, or the thing that a program with these flags needs and the class has not. */
-const char *scx_lacks(u64 flags);
+/*
+ * NULL, or why the class does not take @program, with *@err: it needs things that are not there, or
+ * Linux refuses it. The host serialises this and the next one.
+ */
+const char *scx_refusal(const struct scx_program *program, int *err);
+/* Sets the constant that @word, NAME=VALUE, names. NULL, or why not. */
+const char *scx_set_constant(const struct scx_program *program, const char *word);
 /* Does it have operations for control groups? */
 bool scx_has_groups(const struct scx_program *program);
 /* @program's constant (const volatile) with the name of @n bytes at @name; NULL: there is none. */
 const struct scx_variable *scx_constant(const struct scx_program *program, const char *name,
 					size_t n);
-/* Does the constant @v have room for @value, negative ones included? */
-bool scx_fits(const struct scx_variable *v, u64 value);
 /* Ends the walks and releases the lock that a call has left (kfunc.c). */
 void scx_end_call(struct scx_frame *frame);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The operations of a program as the class calls them, and tasks as the program sees them. */
+#include "lib/errno.h"
+#include "lib/fmt.h"
 #include "lib/list.h"
 #include "lib/string.h"
 #include "sim/scx/binding.h"
@@ -327,10 +329,57 @@ bool scx_has_groups(const struct scx_program *program)
 	       ops->cgroup_cancel_move || ops->cgroup_set_weight;
 }
 
-const char *scx_lacks(u64 flags)
+#define NAME_LEN      128u
+#define FLAG_PER_NODE 0x40ull
+#define FLAGS_KNOWN   0x1007full /* of 6.12 to 7.x, in scx/common.bpf.h */
+
+/* Why a program, or what the user asks of it, is refused. guarded by: the host, as for loading */
+static char refusal[EXT_MESSAGE_LEN];
+
+static const char *refuse(const char *format, ...) __printf(1, 2);
+static const char *refuse(const char *format, ...)
 {
-	if (flags & 0x40)
-		return "SCX_OPS_BUILTIN_IDLE_PER_NODE";
+	va_list args;
+
+	va_start(args, format);
+	fmt_vsnprintf(refusal, sizeof(refusal), format, args);
+	va_end(args);
+	return refusal;
+}
+
+/* Is @name one that Linux takes for an object? */
+static bool is_name(const char *name)
+{
+	size_t n = 0;
+
+	while (name && ((name[n] >= '0' && name[n] <= '9') || name[n] == '_' || name[n] == '.' ||
+			((name[n] | 0x20) >= 'a' && (name[n] | 0x20) <= 'z')))
+		n++;
+	return n && n < NAME_LEN && !name[n];
+}
+
+const char *scx_refusal(const struct scx_program *program, int *err)
+{
+	const struct sched_ext_ops *ops = program->ops;
+	u64 flags = ops->flags | program->flags;
+
+	*err = -E2BIG;
+	if (ops->dispatch_max_batch > EXT_BATCH_MAX)
+		return refuse("has a dispatch_max_batch of %u; at most %u", ops->dispatch_max_batch,
+			      EXT_BATCH_MAX);
+	if (ops->timeout_ms > EXT_TIMEOUT_MS)
+		return refuse("has a timeout_ms of %u; at most %u", ops->timeout_ms,
+			      EXT_TIMEOUT_MS);
+	*err = -EINVAL;
+	if (!is_name(ops->name))
+		return refuse("has a name that is not 1 to %u letters, digits, _ and .",
+			      NAME_LEN - 1);
+	if (flags & FLAG_PER_NODE)
+		return "needs SCX_OPS_BUILTIN_IDLE_PER_NODE, which is not there";
+	if (flags & ~FLAGS_KNOWN)
+		return refuse("has flags that are none: 0x%llx",
+			      (unsigned long long)(flags & ~FLAGS_KNOWN));
+	*err = 0;
 	return NULL;
 }
 
@@ -344,7 +393,45 @@ const struct scx_variable *scx_constant(const struct scx_program *program, const
 	return v->name ? v : NULL;
 }
 
-bool scx_fits(const struct scx_variable *v, u64 value)
+/* Has the constant @v room for @value, negative ones included? */
+static bool fits(const struct scx_variable *v, u64 value)
 {
 	return v->size == 8 || (v->size < 8 && (!(value >> 8 * v->size) || !(~value >> 31)));
+}
+
+/* 0, or an error: @text is neither a number nor true or false. */
+static int read_value(const char *text, u64 *value)
+{
+	s64 number = 0;
+	int err;
+
+	*value = !strcmp(text, "true");
+	if (*value || !strcmp(text, "false"))
+		return 0;
+	if (*text != '-')
+		return parse_u64(text, strlen(text), value);
+	err = parse_s64(text, strlen(text), &number);
+	*value = (u64)number;
+	return err;
+}
+
+const char *scx_set_constant(const struct scx_program *program, const char *word)
+{
+	const char *equals = strchr(word, '=');
+	const struct scx_variable *v;
+	u64 value;
+
+	if (!equals)
+		return refuse("%s: must be NAME=VALUE", word);
+	v = scx_constant(program, word, (size_t)(equals - word));
+	if (!v)
+		return refuse("no constant (const volatile) is called %.*s", (int)(equals - word),
+			      word);
+	if (read_value(equals + 1, &value))
+		return refuse("%s: not a number", word);
+	if (!fits(v, value))
+		return refuse("%s: has no room there", word);
+	scx_need_constant(v->address, v->size);
+	memcpy(v->address, &value, v->size);
+	return NULL;
 }

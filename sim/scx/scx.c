@@ -182,45 +182,19 @@ void scx_print(char *text, size_t size, const char *format, va_list args)
 
 /* --- opening -------------------------------------------------------------- */
 
-/* Sets the constant that @text, NAME=VALUE, names. */
-static void set_constant(const char *file, const char *text)
+static void set_constant(const char *file, const char *word)
 {
-	const char *equals = strchr(text, '=');
-	const struct scx_variable *v;
-	unsigned long long value;
-	char *end;
+	const char *why = scx_set_constant(scx.program, word);
 
-	if (!equals)
-		usage_error("--scx %s: %s: must be NAME=VALUE", file, text);
-	v = scx_constant(scx.program, text, (size_t)(equals - text));
-	if (!v)
-		usage_error("--scx %s: no constant (const volatile) is called %.*s", file,
-			    (int)(equals - text), text);
-	value = !strcmp(equals, "=true") ? 1 : strtoull(equals + 1, &end, 0);
-	if (strcmp(equals, "=true") && strcmp(equals, "=false") && (!equals[1] || *end))
-		usage_error("--scx %s: %s: not a number", file, text);
-	if (!scx_fits(v, value))
-		usage_error("--scx %s: %s: has no room there", file, text);
-	process_make_writable(v->address, v->size);
-	memcpy(v->address, &value, v->size);
-}
-
-static void check_program(const char *file)
-{
-	if (!OPS->name || !*OPS->name)
-		usage_error("--scx %s: the scheduler has no name", file);
-	if (scx_lacks(OPS->flags))
-		usage_error("--scx %s: %s needs %s, which is not there yet (docs/scx.md)", file,
-			    OPS->name, scx_lacks(OPS->flags));
-	if (OPS->dispatch_max_batch > EXT_BATCH_MAX)
-		usage_error("--scx %s: dispatch_max_batch is %u; at most %u", file,
-			    OPS->dispatch_max_batch, EXT_BATCH_MAX);
+	if (why)
+		usage_error("--scx %s: %s", file, why);
 }
 
 void scx_open(const char *spec)
 {
 	char *rest = strdup(spec), *file, *word;
 	const char *error;
+	int err;
 
 	if (scx.program)
 		usage_error("--scx %s: there is a scheduler already", spec);
@@ -231,7 +205,9 @@ void scx_open(const char *spec)
 	scx.program = guard_load(host.path, &error);
 	if (!scx.program)
 		usage_error("--scx %s: %s", file, error);
-	check_program(file);
+	error = scx_refusal(scx.program, &err);
+	if (error)
+		usage_error("--scx %s: %s", file, error);
 	while ((word = strsep(&rest, ","))) {
 		set_constant(file, word);
 		host.constants = realloc(host.constants, (host.nr_constants + 1) * sizeof(char *));

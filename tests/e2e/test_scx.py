@@ -541,6 +541,7 @@ def damaged(good):
         "size": (with_bytes(sections + 64 + 32, b"\xff" * 7 + b"\x7f"), "not in the file"),
         "rights": (with_bytes(sections + 64 + 8, b"\x07"), "code that can be written"),
         "export": (good.replace(b"scx_bpf_dsq_insert\0", b"sched_task_settle\0\0"), "needs sched_task_settle"),
+        "name": (good.replace(b"fifo\0", b"fi o\0"), "has a name that is not"),
         "table": (good.replace(b"\0scx_program\0", b"\0scx_problem\0"), "holds no scheduler"),
     }
 
@@ -548,8 +549,8 @@ def damaged(good):
 def test_damaged_files_and_wrong_words_change_nothing(guest, examples):
     bad = damaged(examples["/root/fifo.o"])
     words = [(f"{name}.bad", why) for name, (_, why) in bad.items()]
-    words += [("nowhere.o", "cannot be opened"), ("fifo.o,turn=3", "no such constant"),
-              ("fifo.o,slice_ns=soon", "no number"), ("fifo.o,slice_ns", "no such constant")]
+    words += [("nowhere.o", "cannot be opened"), ("fifo.o,turn=3", "is called turn"),
+              ("fifo.o,slice_ns=soon", "slice_ns=soon: not a number"), ("fifo.o,slice_ns", "must be NAME=VALUE")]
     tries = "; ".join(f"echo try; echo scx:{word} > {FAIR_CLASS} || echo refused" for word, _ in words)
     text = guest(f"echo scx:vtime.o > {FAIR_CLASS}; {tries}; cat {FAIR_CLASS}", cpus=2, icount=True,
                  files={**examples, **{f"/root/{name}.bad": file for name, (file, _) in bad.items()}})

@@ -595,6 +595,9 @@ def test_without_a_scheduler_its_policy_is_a_fair_one(sim):
         sim("--time", "4s", "hogs:n=1", "hogs:n=1,nice=5"))
 
 
+NAMED = """#include <scx/common.bpf.h>
+SCX_OPS_DEFINE(named_ops, .timeout_ms = %s);
+"""
 INIT = """#include <scx/common.bpf.h>
 s32 BPF_STRUCT_OPS_SLEEPABLE(begins_init)
 {
@@ -608,7 +611,13 @@ SCX_OPS_DEFINE(begins_ops, .init = (void *)begins_init, .name = "begins");
     (BROKEN % ("scx_bpf_unheard_of(p);", 0), "broken.bpf.c:7:.*scx_bpf_unheard_of"),
     ("#include <scx/common.bpf.h>\n", "here are 0: is it the user half"),
     (BROKEN % ("", 0) + 'SCX_OPS_DEFINE(more_ops, .name = "more");\n', "here are 2"),
-    (BROKEN % ("", "SCX_OPS_BUILTIN_IDLE_PER_NODE"), "broken needs SCX_OPS_BUILTIN_IDLE_PER_NODE, which is not there"),
+    (BROKEN % ("", "SCX_OPS_BUILTIN_IDLE_PER_NODE"), "broken.so: needs SCX_OPS_BUILTIN_IDLE_PER_NODE, which is not"),
+    (BROKEN % ("", 0x40080), "broken.so: has flags that are none: 0x40080$"),
+    (NAMED % '40000, .name = "x"', "broken.so: has a timeout_ms of 40000; at most 30000$"),
+    (NAMED % '30000, .name = "two words"', "broken.so: has a name that is not 1 to 127 letters, digits, _ and .$"),
+    (NAMED % f'0, .name = "{"x" * 128}"', "broken.so: has a name that is not"),
+    (NAMED % "0", "broken.so: has a name that is not"),
+    (NAMED % '0, .name = "x", .dispatch_max_batch = 129', "broken.so: has a dispatch_max_batch of 129; at most 128$"),
     ((BROKEN % ("", 0)).replace(".name =", ".init = (void *)hangs, .name =").replace(
         "void BPF", "s32 hangs(void) { while (!zero) ; return 0; }\nvoid BPF", 1),
      "broken: init on CPU 0 does not return"),
@@ -631,6 +640,8 @@ def test_what_is_no_scheduler_or_wants_more_is_refused_in_a_sentence(tmp_path, t
     (["nowhere.so"], "nowhere.so"),
     (["{fifo},turn=3"], "no constant (const volatile) is called turn"),
     (["{fifo},slice_ns=soon"], "slice_ns=soon: not a number"),
+    (["{fifo},slice_ns=-"], "slice_ns=-: not a number"),
+    (["{fifo},slice_ns"], "slice_ns: must be NAME=VALUE"),
     (["{fifo}", "--sched", "all"], "of one run"),
 ])
 def test_a_wrong_option_is_a_sentence(words, why):
