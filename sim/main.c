@@ -85,6 +85,7 @@ static struct result run_policy(const struct report *report, struct workload *w,
 	setup_start(sim, w);
 	setup_run(sim, o, report->duration);
 	setup_check(sim);
+	result.end = scx_ended();
 	measure_finish(result.measure, sim);
 	result.count = sim->count;
 	result.nr_tasks_max = sim->nr_tasks_max;

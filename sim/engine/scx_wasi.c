@@ -18,6 +18,11 @@ void scx_load(struct sim *sim)
 	(void)sim;
 }
 
+const struct ext_exit *scx_ended(void)
+{
+	return NULL;
+}
+
 void scx_leave(struct sim *sim)
 {
 	(void)sim;

@@ -5,6 +5,7 @@
 #include "sim/report/energy.h"
 #include "sim/report/report.h"
 #include "sim/engine/util.h"
+#include "sched/ext.h"
 
 /* ns as ms with three decimals. */
 #define MS_FMT	    "%lld.%03lld"
@@ -480,9 +481,22 @@ static void json_group(const struct report *r, const struct result *result, u32 
 	json_number(r->out, "max_gap_ns", fdl->max_gap_ns, "}");
 }
 
+static void json_end(FILE *out, const struct ext_exit *end)
+{
+	fprintf(out, "\"sched_ended\": {\"kind\": %d, \"code\": %lld, \"reason\": ", (int)end->kind,
+		(long long)end->code);
+	json_string(out, end->reason);
+	fprintf(out, ", \"message\": ");
+	json_string(out, end->message);
+	fprintf(out, ", ");
+	json_number(out, "time_ns", end->at, "}, ");
+}
+
 static void json_result(const struct report *r, const struct result *result)
 {
 	fprintf(r->out, "    {\"sched\": \"%s\", ", result->sched);
+	if (result->end)
+		json_end(r->out, result->end);
 	json_number(r->out, "switches", result->count.switches, ", ");
 	json_number(r->out, "wakeups", result->count.wakeups, ", ");
 	json_number(r->out, "ticks", result->count.ticks, ", ");

@@ -12,6 +12,7 @@
 /* One run under one policy. */
 struct result {
 	const char *sched;
+	const struct ext_exit *end; /* of the program for sched_ext, if it ended before the run */
 	u64 duration;
 	u32 nr_tasks_max;
 	u64 idle_ns, overhead_ns; /* over all CPUs */

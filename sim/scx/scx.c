@@ -24,6 +24,7 @@ static struct {
 	char **constants; /* NAME=VALUE of the user */
 	u32 nr_constants;
 	char *words, path[4096]; /* of scx_open() */
+	struct ext_exit end;
 } host;
 
 /* Outside of all calls nobody uses what is left. */
@@ -253,13 +254,21 @@ static void watch(struct sim *sim)
 		return;
 	sim_enter(sim, 0);
 	end = give_back(sim);
+	host.end = *end;
+	host.end.at = sim->now - SIM_START;
+	for (char *c = host.end.message; *c; c++) /* its readers expect UTF-8 */
+		*c = *c < 0 ? '?' : *c;
 	fprintf(stderr,
 		"schedsim: at %.3f s sched_ext: BPF scheduler \"%s\" disabled (%s)\n"
 		"schedsim: sched_ext: %s: %s; all tasks are fair ones from then on\n",
-		(double)(sim->now - SIM_START) / 1e9, OPS->name, end->reason, OPS->name,
-		end->message);
+		(double)host.end.at / 1e9, OPS->name, end->reason, OPS->name, host.end.message);
 	sim->after_event = NULL;
 	sim_leave(sim);
+}
+
+const struct ext_exit *scx_ended(void)
+{
+	return host.end.kind ? &host.end : NULL;
 }
 
 void scx_leave(struct sim *sim)

@@ -26,5 +26,10 @@ const struct ext_ops *scx_come(struct sim *sim, const char *spec);
 void scx_go(bool alive);
 /* Loads the program on the new machine @sim, which has no tasks yet; it stays to the end. */
 void scx_load(struct sim *sim);
+/*
+ * Why and when (.at: since the run began) the program came to its end by itself or was thrown out;
+ * NULL if it did not. All tasks are fair ones since then.
+ */
+const struct ext_exit *scx_ended(void);
 /* It decides no more, if it does: all tasks of @sim are fair ones again. sim_enter() was called. */
 void scx_leave(struct sim *sim);

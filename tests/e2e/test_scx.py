@@ -586,3 +586,14 @@ def test_at_boot_by_its_file(boot):
     path = path_of(f"{ROOT}/examples/scx/vtime.bpf.c")
     text = boot(f"cat {FAIR_CLASS}; hog -N 0,5,10 -t 1s", cpus=1, icount=True, sched=f"scx:{path}").console
     assert "[scx:vtime]" in text and shares(text) == pytest.approx([50.0, 37.5, 12.5], abs=1.5)
+
+
+@pytest.mark.parametrize("name, words, workload, why", [
+    ("fifo", ",slice=4", "true", r"^scx:/root/fifo.o,slice=4 was not loaded: .*constant \(const volatile\)"),
+    ("stall", "", "hog -n 3 -t 5s", r"^scx:stall ended at \d\.\d+ s, runnable task stall: \S+ failed to run for"),
+    ("stall", "", f"echo cfs > {FAIR_CLASS}; hog -n 3 -t 5s", ""),
+])
+def test_a_machine_whose_scheduler_ended_has_failed(boot, name, words, workload, why):
+    """Not if its workload has asked for that."""
+    outcome = boot(workload, cpus=1, icount=True, sched=f"scx:{path_of(f'{ROOT}/examples/scx/{name}.bpf.c')}{words}")
+    assert outcome.status == bool(why) and re.search(why, outcome.problem) and bool(outcome.problem) == bool(why)

@@ -98,4 +98,4 @@ def test_a_cell_that_fails_is_listed_and_leaves_nothing(grid, old, new, message)
     status, told, _, rows = sweep(grid)
     assert status == 1 and told["run"] == 0 and not rows and not list(grid.parent.glob("store/*/*"))
     line, = told["failed"]
-    assert line.startswith("failed twice: make run SCHED=eevdf HZ=250 SMP=2 ") and message in line, line
+    assert line.startswith("failed: make run SCHED=eevdf HZ=250 SMP=2 ") and message in line, line

@@ -72,7 +72,7 @@ def test_a_full_disk_of_temporary_files_is_named(trace, monkeypatch, capsys):
 def test_a_program_that_a_signal_ends_is_told_so(trace):
     done = fairground("replay", trace, room=ROOM)
     assert done.returncode == 125
-    assert done.stderr == "fairground: schedsim: ended by signal 25, File size limit exceeded\n"
+    assert re.fullmatch(r"fairground: schedsim --trace .*: ended by signal 25, File size limit exceeded\n", done.stderr)
 
 
 @pytest.mark.parametrize("is_there", [False, True])

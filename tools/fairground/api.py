@@ -24,6 +24,7 @@ from .decisions.decision_file import DecisionError as DecisionError, open_file
 from .forms import table
 from .machine.image import DAMAGED, TraceError as TraceError
 from .machine.qemu import QemuError
+from .machine.scheduler_end import of_results
 from .trace import latency as latency_of, timehist
 from .trace.timeline import Timeline, events_of
 from .trace.tracefile import Lost as Lost, TraceFile
@@ -35,7 +36,7 @@ FORMS = ("pandas", "arrow", "columns")
 
 
 class SimulatorError(Error):
-    """The simulator is missing, or refuses what it is asked. The text is one sentence."""
+    """The simulator is missing, refuses what it is asked, or its scheduler ended early. The text is one sentence."""
 
 
 def _whole(values: list[Any]) -> list[int]:
@@ -194,7 +195,8 @@ class Simulation:
 def simulate(*workloads: str | os.PathLike[str], sched: str = "cfs", cpus: int = 1, time: str = "1s", seed: int = 1,
              options: Sequence[str] = (), trace: str | os.PathLike[str] | None = None) -> Simulation:
     """Run the simulator with @workloads, as "hogs:n=2" or files of rt-app, under one policy. @options are further words
-    of schedsim's; @trace, NAME.dat, gets the trace with all decisions. SimulatorError if the simulator refuses it."""
+    of schedsim's; @trace, NAME.dat, gets the trace with all decisions. SimulatorError if the simulator refuses it, or
+    a program for sched_ext ends before the run does."""
     from .machine.simulator import policy_words, program
 
     if trace and not os.fspath(trace).endswith(".dat"):
@@ -213,6 +215,8 @@ def simulate(*workloads: str | os.PathLike[str], sched: str = "cfs", cpus: int =
             raise SimulatorError(why_failed(done).splitlines()[0])
         with open(out, encoding="utf-8") as f:
             result = json.load(f)
+        if why := of_results(result):
+            raise SimulatorError(why)
     return Simulation(result, Trace(trace) if trace else None)
 
 

@@ -22,7 +22,7 @@ import seedsdocs
 import usage
 from fairground.judge.fidelity import load_cases
 from fairground.machine.linux import KERNELS
-from fairground.study.compare import simulate
+from fairground.machine.simulator import results
 from fairground.study.side import USUAL_COSTS
 
 KEPT = pathlib.Path("experiments/calibration.json")
@@ -135,7 +135,7 @@ def simulated(build: str, sched: str, command: str, cpus: int) -> list[dict[str,
     if words is None:
         return []
     costs = [word for name, value in USUAL_COSTS.items() for word in (f"--{name}", value)]
-    return [figures_of(simulate(build, ["--sched", sched, "--topology", f"1x1x{cpus}x1", "--seed", str(seed), "--vary",
+    return [figures_of(results(build, ["--sched", sched, "--topology", f"1x1x{cpus}x1", "--seed", str(seed), "--vary",
                                         str(seed), *costs, *words])["results"][0], names_of(command))
             for seed in SEEDS]
 

@@ -11,7 +11,6 @@ Usage: scx_traits.py FILE.so[,NAME=VALUE...]
 import functools
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -48,11 +47,11 @@ def simulate(spec: str, cpus: int, load: tuple[str, ...], time_ms: int) -> tuple
                               capture_output=True, text=True, check=False)
         if done.returncode:
             sys.exit(done.stderr.strip())
-        rows = json.load(out)["results"][0]["tasks"]
+        result = json.load(out)["results"][0]
+        rows = result["tasks"]
     hogs = {row["group"]: row["cpu_ns"] for row in rows if row["name"] == "hog"}
     others = max((row["wait_ns"]["max"] for row in rows if row["name"] != "hog"), default=0)
-    why = re.search(r"disabled \((.*)\)", done.stderr)
-    return hogs, others, why.group(1) if why else ""
+    return hogs, others, result.get("sched_ended", {}).get("reason", "")
 
 
 def starving(spec: str, cpus: int, load: tuple[str, ...], time_ms: int) -> str:

@@ -32,6 +32,7 @@ from ..machine import linux_scx
 from ..machine.linux import (ABOUT, END, KERNELS, MARK, MEMORY_MIB, LinuxSettings, digest, find_kernel, qemu_versions,
                              sections, tick_rate)
 from ..machine.machine import Machine, at_once, commit
+from ..machine.scheduler_end import SchedulerEnded, on_console
 from ..machine.simulator import SCX
 from ..words import Command
 
@@ -240,6 +241,8 @@ def measure(settings: Settings, sched: str, cases: Sequence[Case], run: int) -> 
         settings = linux_scx.under(settings, linux_scx.source_of(sched, settings.build), settings.cmd)
     with Machine(settings) as machine:
         outcome, qemu = machine.run(), machine.qemu.name
+    if linux_scx.is_program(sched) and (why := on_console(outcome.console)):
+        raise SchedulerEnded(f"{os.path.basename(settings.kernel)}: {why}")
     found = sections(outcome.console)
     if END.removeprefix(MARK) not in found:
         raise Missing(f"{os.path.basename(settings.kernel)} did not come to the end of the cases: {outcome.problem}\n"

@@ -36,7 +36,6 @@ periods).
 """
 
 import argparse
-import json
 import os
 import re
 import shlex
@@ -49,13 +48,13 @@ from typing import Any
 
 from .. import result
 from ..base import names
-from ..base.errors import why_failed
 from ..base.option_values import listed
 from ..base.progress import Progress
 from ..base.settings import Settings, UsageError, make_settings
 from ..machine.machine import at_once, commit, run_batch
 from ..machine.qemu import QemuError
-from ..machine.simulator import SCX, policy_words, scx_object
+from ..machine.scheduler_end import SchedulerEnded
+from ..machine.simulator import SCX, policy_words, results, scx_object
 from ..words import Command
 
 COMMAND = Command("scenarios", machine=True, built="image sim", tree="tests/scenarios", examples=(
@@ -120,10 +119,10 @@ def check_governor(path: Path, card: Card) -> None:
 def simulate(build: str, card: Card, sched: str, run: Run, features: Sequence[str] = ()) -> tuple[Card, str]:
     """(JSON, schedstat) of one run."""
     with tempfile.TemporaryDirectory() as scratch:
-        out, stat, rtapp = (os.path.join(scratch, name) for name in ("out.json", "schedstat", "card.json"))
-        words = [os.path.join(build, "schedsim"), *policy_words(sched, build), "--seed", str(run[0]),
+        stat, rtapp = (os.path.join(scratch, name) for name in ("schedstat", "card.json"))
+        words = [*policy_words(sched, build), "--seed", str(run[0]),
                  "--hz", str(card.get("hz", 250)), "--skew", card.get("skew", "0"),
-                 "--topology", card["topology"], "--time", card["time"], "--json", out, "--schedstat", stat]
+                 "--topology", card["topology"], "--time", card["time"], "--schedstat", stat]
         words += [word for name in [*card.get("features", []), *features] for word in ("--features", name)]
         words += [word for key, option in OPTIONS.items() if key in card for word in (option, card[key])]
         words += ["--clock", str(run[1])] if run[1] else []
@@ -134,11 +133,7 @@ def simulate(build: str, card: Card, sched: str, run: Run, features: Sequence[st
         if "rtapp" in card:
             Path(rtapp).write_text(card["rtapp"], encoding="utf-8")
             words.append(rtapp)
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise QemuError(f"{' '.join(words)}: {why_failed(done)}")
-        data = json.loads(Path(out).read_text(encoding="utf-8"))
-        return data, Path(stat).read_text(encoding="utf-8")
+        return results(build, words), Path(stat).read_text(encoding="utf-8")
 
 
 def balancing(stat: str) -> tuple[int, int, int]:
@@ -212,16 +207,16 @@ def measure(name: str, data: Card, stat: str) -> float:
 
 def simulated(build: str, card: Card, sched: str) -> Iterator[tuple[Card, float]]:
     """(metric, the worst value over all runs) of each metric of the card that applies to @sched."""
-    results, others = {}, {}
+    own, others = {}, {}
     runs = [(seed, clock) for seed in card.get("seeds", [1]) for clock in card.get("clocks", [None])]
     for metric in card["metric"]:
         if sched not in metric.get("classes", [sched]):
             continue
         values = []
         for run in runs:
-            if run not in results:
-                results[run] = simulate(build, card, sched, run)
-            value = measure(metric["name"], *results[run])
+            if run not in own:
+                own[run] = simulate(build, card, sched, run)
+            value = measure(metric["name"], *own[run])
             if metric.keys() & {"against", "versus", "without"}:
                 key = run, metric.get("versus", sched), metric.get("without"), *metric.get("against", [])
                 if key not in others:
@@ -245,6 +240,8 @@ def in_kernel(build: str, card: Card, sched: str) -> Iterator[tuple[Card, float]
     given = {"smp": str(what["smp"]), "append": append, "sched": sched, "icount": "1", "kvm": "0",
              "timeout": "300", "cmd": cmd, "hz": str(what.get("hz", 250))}
     outcome = run_batch(make_settings(given, build=build))
+    if outcome.scheduler:
+        raise SchedulerEnded(outcome.scheduler)
     if outcome.status:
         raise QemuError(f"{card['id']} in the kernel: status {outcome.status} {outcome.problem}")
     for metric in what["metric"]:
@@ -305,7 +302,7 @@ def rows_of(run: Callable[[str, Card, str], Iterable[tuple[Card, float]]], build
                 for metric, value in run(build, card, sched)]
     except BadCard:
         raise
-    except QemuError as error:
+    except (QemuError, SchedulerEnded) as error:
         return [{**row, "problem": " ".join(str(error).split()), "pass": False}]
 
 

@@ -4,7 +4,7 @@
 The contract of the exit status (docs/adr/005-exit-status.md):
 
     status of the command   the guest said `fairground: exit status N` and left through the exit port
-    1                       the kernel panicked, or the machine was reset
+    1                       the kernel panicked, the machine was reset, or the scheduler of SCHED=scx:FILE had ended
     124                     the time limit passed
     125                     the machine could not be started
 
@@ -33,7 +33,7 @@ from ..base import tree
 from ..base.errors import reading
 from ..base.printable import printable
 from ..base.settings import Settings, UsageError
-from . import cpio, guestfiles, terminal
+from . import cpio, guestfiles, scheduler_end, terminal
 from .qemu import EXIT_FAILURE, EXIT_ORDERLY, QemuError, accelerator, choose, command
 
 Echo = Callable[[str], object]  # is called with each piece of console output as it comes
@@ -54,6 +54,7 @@ class Outcome:
     status: int
     console: str
     problem: str = ""
+    scheduler: str = ""  # the same sentence, if it is about the end of the scheduler of SCHED=scx:FILE
 
     def as_row(self) -> dict[str, Any]:
         """The end of the run, for programs."""
@@ -291,7 +292,8 @@ class Machine:
             advice = "; KVM=0 emulates the processor instead" if self.mode == "kvm" else ""
             return Outcome(STATUS_TIMEOUT, text, f"no end within TIMEOUT={self.settings.timeout} s{advice}")
         if code == EXIT_ORDERLY and said:
-            return Outcome(int(said[1]), text)
+            ended = scheduler_end.at_boot(self.settings.sched, text) if self.settings.program else ""
+            return Outcome(int(said[1]) or int(ended != ""), text, ended, ended)
         if code == EXIT_FAILURE:
             why = PANIC_LINE.search(text)
             return Outcome(STATUS_PANIC, text, "the kernel reported a failure and stopped"

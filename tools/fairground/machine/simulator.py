@@ -2,18 +2,22 @@
 """The simulator, build/schedsim, for tools that run it beside the kernel."""
 
 import functools
+import json
 import math
 import os
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from ..base import tree
 from ..base.errors import why_failed
 from ..base.settings import Settings, UsageError
 from .qemu import QemuError
+from .scheduler_end import check_results
 
 SCX = "scx:"  # in front of a program for sched_ext
 EXAMPLES = tree.ROOT / "examples/scx"
@@ -111,3 +115,16 @@ def run(settings: Settings, workload: str | Sequence[str], out: str | None, cost
     if done.returncode:
         raise QemuError(f"{' '.join(words)}: {why_failed(done)}")
     return done.stdout
+
+
+def results(build: str, words: Sequence[str]) -> dict[str, Any]:
+    """schedsim's JSON of a run with @words. SchedulerEnded if its program for sched_ext ended before the run did."""
+    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
+        path = Path(directory, "run.json")
+        done = subprocess.run([program(build), "--json", str(path), *words], capture_output=True, text=True,
+                              check=False)
+        if done.returncode:
+            raise QemuError(f"schedsim {' '.join(words)}: {why_failed(done)}")
+        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    check_results(data)
+    return data

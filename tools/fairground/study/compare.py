@@ -6,11 +6,8 @@ or of another commit, or are there already as traces."""
 
 import argparse
 import functools
-import json
 import os
-import subprocess
 import sys
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +15,6 @@ from typing import Any
 
 from .. import result
 from ..base import samples, stats, whole
-from ..base.errors import why_failed
 from ..base.option_values import parse_number
 from ..base.packages import brings
 from ..base.progress import Progress
@@ -27,7 +23,7 @@ from ..base.tree import ROOT
 from ..machine import simulator
 from ..machine.linux import KERNELS
 from ..machine.machine import at_once, commit
-from ..machine.qemu import QemuError
+from ..machine.scheduler_end import SchedulerEnded
 from ..pictures.style import texts_as_they_are
 from ..words import Command
 from . import recorded
@@ -70,18 +66,6 @@ def figures(result: dict[str, Any], capacity_ns: int) -> dict[str, float]:
             "migrations": sum(task["migrations"] for task in tasks), "wasted_ms": result["waste_ns"] / 1e6}
 
 
-def simulate(build: str, words: Sequence[str]) -> dict[str, Any]:
-    """schedsim's JSON of a run."""
-    program = simulator.program(build)
-    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
-        path = Path(directory, "run.json")
-        done = subprocess.run([program, "--json", str(path), *words], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise QemuError(f"schedsim {' '.join(words)}: {why_failed(done)}")
-        data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        return data
-
-
 @dataclass
 class Comparison:
     """What is to be compared."""
@@ -99,7 +83,7 @@ class Comparison:
             rev, self.settings.build, "image" if side.host == KERNEL else "sim")
 
     def runner(self, side: Side, workload: Workload) -> Callable[[int], dict[str, float]]:
-        """A function that makes the run of a seed and returns its metrics."""
+        """A function that makes the run of a seed and returns its metrics. SchedulerEnded if they are not @side's."""
         build = self.build(side)
         if side.host != SIMULATOR:
             run: Callable[[Settings, str], dict[str, float]] = measure
@@ -113,7 +97,7 @@ class Comparison:
             raise UsageError(f"{workload.name}: commands of the kernel's shell; kernel: in front of a side runs them")
 
         def simulated(seed: int) -> dict[str, float]:
-            data = simulate(build, side.words(workload, self.settings, seed, self.time))
+            data = simulator.results(build, side.words(workload, self.settings, seed, self.time))
             return figures(data["results"][0], data["duration_ns"] * data["cpus"])
 
         return simulated
@@ -124,10 +108,17 @@ class Comparison:
         runners = {(side.text, workload.name): self.runner(side, workload) for side in self.sides
                    for workload in self.workloads}
         wanted = [(seed, *key) for seed in self.seeds for key in runners]
+
+        def run(seed: int, side: str, workload: str) -> dict[str, float]:
+            try:
+                return runners[side, workload](seed)
+            except SchedulerEnded as error:
+                raise SchedulerEnded(f"{side}, {workload}, seed {seed}: {error}") from None
+
         found: dict[int, dict[str, Any]] = {seed: {host: {side.text: {} for side in self.sides}}
                                             for seed in self.seeds}
         with Progress("runs", len(wanted)) as progress, at_once() as pool:
-            done = pool.map(lambda each: runners[each[1:]](each[0]), wanted)
+            done = pool.map(lambda each: run(*each), wanted)
             for (seed, side, name), metrics in zip(wanted, done):
                 found[seed][host][side][name] = metrics
                 progress.step()

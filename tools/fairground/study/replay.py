@@ -6,7 +6,6 @@ import argparse
 import os
 import re
 import shlex
-import subprocess
 import tempfile
 import textwrap
 from bisect import bisect_right
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 from .. import result
 from ..base import stats, whole
-from ..base.errors import reading, why_failed
+from ..base.errors import reading
 from ..base.option_values import listed
 from ..base.progress import Progress
 from ..base.settings import SCHEDULERS, Settings, UsageError
@@ -25,7 +24,6 @@ from ..forms.rtapp import number_of, workload
 from ..machine import simulator
 from ..machine.image import TraceError
 from ..machine.machine import at_once, commit
-from ..machine.qemu import QemuError
 from ..trace.behaviour import Behaviour, behaviour
 from ..trace.timeline import Timeline
 from ..trace.tracefile import TraceFile
@@ -161,10 +159,7 @@ class Replay:
         """How each task fares under @policy. @vary: the seed of what differs from run to run; None: nothing does."""
         with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
             out = os.path.join(directory, "replay.dat")
-            words = [simulator.program(self.build), "--trace", out, *self.words(path, policy, vary)]
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-            if done.returncode:
-                raise QemuError(f"schedsim: {why_failed(done)}")
+            simulator.results(self.build, ["--trace", out, *self.words(path, policy, vary)])
             line = Timeline(out)
         numbers = {pid: number_of(comm) for pid, comm in line.comms.items()}
         found = {pid: self.first[self.of.tasks[nr].pid] for pid, nr in numbers.items() if nr is not None}

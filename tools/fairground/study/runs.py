@@ -15,6 +15,7 @@ from ..base.settings import Settings
 from ..machine import simulator
 from ..machine.image import Event
 from ..machine.machine import at_once
+from ..machine.scheduler_end import check_results
 from ..trace import latency
 from ..trace.record import run_recorded, run_unrecorded
 from ..trace.timeline import EVENTS
@@ -99,7 +100,7 @@ class Lab:
         os.makedirs(directory, exist_ok=True)
 
     def run(self, host: str, sched: str, case: str, more: str = "") -> Run:
-        out = os.path.join(self.directory, f"{sched}-{case}-{host}{more}.dat")
+        out = os.path.join(self.directory, f"{sched.replace('/', '-')}-{case}-{host}{more}.dat")
         settings = replace(self.settings, sched=sched)
         events = self.experiment.events
         if host == KERNEL and not events:
@@ -109,6 +110,8 @@ class Lab:
         else:
             console = simulator.run(settings, self.workloads[case], out if events else None, self.costs,
                                     [*self.more(case), "--json", json_of(out)])
+            with open(json_of(out), encoding="utf-8") as f:
+                check_results(json.load(f))
         if host == KERNEL:
             with open(out.removesuffix("dat") + "log", "w", encoding="utf-8") as f:
                 f.write(console)

@@ -29,6 +29,7 @@ from ..machine import simulator
 from ..machine.image import commit_in
 from ..machine.machine import Machine, commit
 from ..machine.qemu import QemuError
+from ..machine.scheduler_end import of_results
 from ..words import Command
 from . import sweep_kernel, sweep_statistics, sweep_worker
 from .claims import KERNEL, SIMULATOR
@@ -245,8 +246,9 @@ def finish(sweep: Sweep, keys: Sequence[str], future: Any) -> float:
     error = future.exception()
     results, spent_s = ([str(error) or type(error).__name__] * len(keys), 0.0) if error else future.result()
     for key, found in zip(keys, results):
-        if isinstance(found, str):
-            sweep.failed[key] = found.splitlines()[0]
+        why = found if isinstance(found, str) else of_results(found)
+        if why:
+            sweep.failed[key] = why.splitlines()[0]
         else:
             sweep.keep(key, found)
     sweep.spent_s += spent_s
@@ -290,7 +292,7 @@ def columns(sweep: Sweep) -> dict[str, list[Any]]:
 
 
 def failures(sweep: Sweep) -> list[str]:
-    return [f"failed twice: {sweep.cells[key].said()}: {why}" for key, why in sweep.failed.items()]
+    return [f"failed: {sweep.cells[key].said()}: {why}" for key, why in sweep.failed.items()]
 
 
 def report(sweep: Sweep, grid: Grid, out: str) -> None:

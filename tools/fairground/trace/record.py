@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ..base.settings import Settings
 from ..machine.machine import Machine, Outcome, run_batch
+from ..machine.scheduler_end import SchedulerEnded
 from .trace import about, convert, memory_directory, with_tracing
 
 
@@ -16,7 +17,10 @@ class RecordError(Exception):
 
 
 def ended_well(outcome: Outcome, command: str) -> str:
-    """The console's text of a run that ended with status 0; any other status is an error."""
+    """The console's text of a run that ended with status 0; any other status is an error: SchedulerEnded if it is that
+    of the scheduler."""
+    if outcome.scheduler:
+        raise SchedulerEnded(outcome.scheduler)
     if outcome.status:
         sys.stderr.write(outcome.console[-2000:])
         raise RecordError(f"the kernel's run ended with status {outcome.status}: {outcome.problem or command}")
