@@ -43,3 +43,20 @@ USES_test-all := $(USES_test-rest)
 lacks = $(if $(2),$(shell sh tools/setup.sh --lacks $(2)))
 refuse = $(if $(2),$(error make $(1): $(2)))
 $(foreach goal,$(MAKECMDGOALS),$(call refuse,$(goal),$(call lacks,$(goal),$(USES_$(goal)))))
+
+# SRC= is one source, of the kind that the target takes. Its name is one that no shell takes for more.
+SRC_OF_plugin := .c
+SRC_OF_scx := .bpf.c
+SRC_OF_scx-programs := .bpf.c
+SRC_OF_scx-linux := .bpf.c
+SRC_OF_traits := .c .policy
+SRC_NOT := ; & | < > ( ) [ ] { } ? * ! ~ ` ' " \ $$ \#
+src_odd = $(strip $(filter-out 1,$(words $(SRC))) $(filter -%,$(SRC)) \
+	$(foreach mark,$(SRC_NOT),$(findstring $(mark),$(SRC))))
+src_taken = $(filter $(addprefix %,$(1)),$(SRC))
+SRC_ODD := rename the file: a name that begins with - or has a blank or another character of the shell is not taken
+SRC_OTHER := a source in C is wanted, whose name ends in
+src_wrong = $(if $(strip $(SRC)),$(if $(src_odd),$(SRC_ODD),$(if $(src_taken),$(if $(wildcard $(SRC)),,there is no \
+	such file),$(SRC_OTHER) $(firstword $(1)))),a file is to be named)
+$(foreach goal,$(MAKECMDGOALS),$(if $(SRC_OF_$(goal)),\
+	$(call refuse,$(goal) SRC=$(SRC),$(call src_wrong,$(SRC_OF_$(goal))))))

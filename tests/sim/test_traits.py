@@ -125,15 +125,33 @@ def test_a_policy_that_is_built_in_can_be_asked_alone():
     assert done.stderr.startswith("request is no policy of sched/fair/policies.def\n") and not done.stdout
 
 
-@pytest.mark.parametrize(("words", "sentence"), [
-    (["scx-linux"], "make scx-linux SRC=FILE.bpf.c: a file is to be named"),
-    (["scx-linux", "SRC=README.md"], "make scx-linux needs headers of Linux: sh tools/setup.sh --compare --scx "),
-], ids=["source", "headers"])
-def test_what_a_program_for_linux_lacks_is_said(tmp_path, words, sentence):
-    """Where errors are expected, also by the tools that call make."""
-    done = subprocess.run(["make", "-s", *words, f"B={os.path.relpath(tmp_path / 'build', ROOT)}"], cwd=ROOT,
+@pytest.mark.parametrize("target", ["plugin", "scx", "scx-linux", "traits"])
+@pytest.mark.parametrize(("name", "sentence"), [
+    ("", "a file is to be named"), ("README.md", "a source in C is wanted, whose name ends in "),
+    ("mine.cpp", "a source in C is wanted, whose name ends in "), ("gone.bpf.c", "there is no such file"),
+    ("two words.bpf.c", "rename the file: "), ("a;touch b.bpf.c", "rename the file: "),
+    ("a'b.bpf.c", "rename the file: "),
+], ids=["none", "text", "other_language", "gone", "blank", "command", "quotation_mark"])
+def test_a_source_that_cannot_be_one_is_refused_before_anything_is_made(tmp_path, target, name, sentence):
+    if " " in name or "'" in name:
+        (tmp_path / name).touch()
+        name = str(tmp_path / name)
+    done = make_in(tmp_path, target, f"SRC={name}")
+    assert done.returncode == 2 and f"make {target} SRC={name}: {sentence}" in done.stderr, done.stderr
+    assert done.stderr.count("\n") == 1 and not done.stdout and not list(tmp_path.glob("build/s*"))
+
+
+def make_in(directory, *words):
+    """The ended make that builds below @directory."""
+    return subprocess.run(["make", "-s", *words, f"B={os.path.relpath(directory / 'build', ROOT)}"], cwd=ROOT,
                           capture_output=True, text=True, check=False, env={**os.environ, "MAKEFLAGS": ""})
-    assert done.returncode == 2 and done.stderr.startswith(sentence) and not done.stdout, done.stdout + done.stderr
+
+
+def test_what_a_program_for_linux_lacks_is_said(tmp_path):
+    """Where errors are expected, also by the tools that call make."""
+    done = make_in(tmp_path, "scx-linux", "SRC=examples/scx/fifo.bpf.c")
+    assert done.returncode == 2 and not done.stdout
+    assert done.stderr.startswith("make scx-linux needs headers of Linux: sh tools/setup.sh --compare --scx ")
 
 
 @pytest.mark.skipif("SRC" in os.environ, reason="one policy alone")
