@@ -40,7 +40,6 @@ $(B)/schedsim: $(SIM_OBJ)
 # A policy as a shared object, for schedsim --plugin: it finds its own name where the list of policies says "guest".
 PLUGIN := $(basename $(notdir $(SRC)))
 plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=mine.c makes build/plugins/mine.so
-	$(Q)test -f "$(SRC)" || { echo 'make plugin SRC=FILE.c: a file is to be named' >&2; exit 2; }
 	$(Q)! grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || { echo 'the policy $(PLUGIN) is built in' >&2; exit 2; }
 	$(Q)mkdir -p $(B)/plugins/$(PLUGIN)/sched/fair
 	$(Q)def=$(B)/plugins/$(PLUGIN)/sched/fair/policies.def; \
@@ -75,12 +74,14 @@ SCX_WASM_CFLAGS = $(filter-out -g $(SCX_ZERO),$(SCX_CFLAGS)) -Wno-everything -ft
 SCX_DIVIDE = s/= \([us]\(div\|rem\)\)\( exact\)\? \(i32\|i64\) \([^,]*\), /= call \4 @\1_\4(\4 \5, \4 /; \
 	t put; b; :put; s/$$/)/
 SCX_WASM_LD = $(SCX_WASM) -nostdlib -Wl,-shared,--experimental-pic,--strip-all
+SCX_NO_WASM = command -v $(firstword $(WASM_CC)) >$$made/no && command -v wasm-ld >$$made/no && \
+	{ grep -m 1 error: $$made/log || head -n 1 $$made/log; } || echo install clang and lld
 scx: $(B)/schedsim scx-programs ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so, main.o and main.wasm
 scx-programs: $(INC)/.made
-	$(Q)test -f "$(SRC)" || { echo 'make scx SRC=FILE.bpf.c: a file is to be named' >&2; exit 2; }
 	$(Q)mkdir -p $(B)/scx
 	@echo "  SCX     $(B)/scx/$(SCX).so"
-	$(Q)set -e; out=$(B)/scx/$(SCX); made=$$out.$$$$; trap "rm -rf $$made" EXIT; mkdir $$made; \
+	$(Q)set -e; out=$(B)/scx/$(SCX); made=$$out.$$$$; \
+	trap "[ \$$? = 0 ] || rm -f $$out.so $$out.o $$out.wasm; rm -rf $$made" EXIT; mkdir $$made; \
 	sim= kernel= wasm= place=$(if $(SCX_ALSO),first,only) left=$(words $(SCX_ALSO)); \
 	for source in $(SRC) $(SCX_ALSO); do \
 		unit=$$made/$$left; \
@@ -90,15 +91,17 @@ scx-programs: $(INC)/.made
 		$(CC) $(SCX_CFLAGS) -I$$(dirname $$source) -c -o $$unit.sim.o $$unit.c; \
 		$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$$(dirname $$source) -c -o $$unit.o $$unit.c; \
 		{ $(SCX_WASM) $(SCX_WASM_CFLAGS) -I$$(dirname $$source) -Xclang -disable-llvm-passes -S -emit-llvm \
-				-o - $$unit.c | sed '$(SCX_DIVIDE)' | cat - sim/scx/divide.ll >$$unit.ll && \
-			$(SCX_WASM) -O2 -fPIC -fvisibility=hidden -c -o $$unit.wasm.o $$unit.ll; } 2>$$unit.log || :; \
+				-o $$unit.raw $$unit.c && \
+			sed '$(SCX_DIVIDE)' $$unit.raw | cat - sim/scx/divide.ll >$$unit.ll && \
+			$(SCX_WASM) -O2 -fPIC -fvisibility=hidden -c -o $$unit.wasm.o $$unit.ll; } 2>>$$made/log || :; \
 		sim="$$sim $$unit.sim.o"; kernel="$$kernel $$unit.o"; wasm="$$wasm $$unit.wasm.o"; \
 		left=$$((left - 1)); place=$$([ $$left = 0 ] && echo last || echo middle); \
 	done; \
 	$(CC) -shared -Wl,-Bsymbolic,-z,muldefs -o $$made/so $$sim; \
 	$(KCC) -r -nostdlib -Wl,-z,muldefs -o $$made/o $$kernel; \
 	mv $$made/so $$out.so; mv $$made/o $$out.o; \
-	if $(SCX_WASM_LD) -o $$made/wasm $$wasm 2>$$unit.log; then mv $$made/wasm $$out.wasm; else rm -f $$out.wasm; fi
+	if $(SCX_WASM_LD) -o $$made/wasm $$wasm 2>>$$made/log; then mv $$made/wasm $$out.wasm; else rm -f $$out.wasm; \
+		echo "no $$out.wasm for the page: $$($(SCX_NO_WASM))"; fi
 .PHONY: scx-programs
 
 # The same program for a Linux with sched_ext, and what loads it there, in the form of Debian 13. libbpf takes what a
@@ -108,7 +111,6 @@ SCX_LINUX_CFLAGS := -target bpf -mcpu=v3 -O2 -g -fms-extensions -D__TARGET_ARCH_
 	-I$(B)/scx/crates/linux/bpf-compat -I$(B)/linux -I$(B)/trixie/include -I/usr/include/x86_64-linux-gnu \
 	-include tools/linux/names.h
 scx-linux: ## a program of sched_ext for Linux 7.2: SRC=main.bpf.c makes build/scx/main.bpf.o and attach
-	$(Q)test -f "$(SRC)" || { echo 'make scx-linux SRC=FILE.bpf.c: a file is to be named' >&2; exit 2; }
 	$(Q)test -e $(B)/linux/vmlinux.h && test -e $(B)/trixie/libbpf.so.1 && test -d $(B)/scx/crates/linux || { \
 		echo 'make scx-linux needs headers of Linux: sh tools/setup.sh --compare --scx fetches them' >&2; \
 		exit 2; }
@@ -121,7 +123,6 @@ scx-linux: ## a program of sched_ext for Linux 7.2: SRC=main.bpf.c makes build/s
 .PHONY: scx-linux
 
 traits: $(B)/schedsim $(POLICIES_DEF) ## does a policy keep the promises of its table? SRC=mine.c or mine.bpf.c
-	$(Q)test -f "$(SRC)" || { echo 'make traits SRC=FILE.c: a file is to be named' >&2; exit 2; }
 	$(Q)case "$(SRC)" in *.bpf.c) $(MAKE) --no-print-directory scx && PYTHONPATH=tools B=$(B) \
 		exec $(PYTHON) tools/scripts/scx_traits.py "$(B)/scx/$(SCX).so$(ARGS:%=,%)"; exit;; esac; \
 	case "$(SRC)" in sched/*) grep -q '^POLICY($(PLUGIN),' $(POLICIES_DEF) || \

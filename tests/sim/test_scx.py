@@ -3,11 +3,13 @@
 
 import filecmp
 import functools
+import glob
 import json
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import threading
 import time
@@ -25,10 +27,10 @@ NICE = ["--time", "20s", "hogs:n=1", "hogs:n=1,nice=5", "hogs:n=1,nice=10"]
 NICE_TWICE = ["--time", "20s", "hogs:n=2", "hogs:n=1,nice=5", "hogs:n=1,nice=10"]
 
 
-def make_scx(source):
+def make_scx(source, environment=()):
     """The status and output of make scx, and the object."""
     done = subprocess.run(["make", "-s", "scx", f"SRC={source}"], cwd=ROOT, capture_output=True, text=True,
-                          env={**os.environ, "B": BUILD}, check=False)
+                          env={**os.environ, "B": BUILD, **dict(environment)}, check=False)
     name = os.path.basename(source).removesuffix(".bpf.c")
     if name == "main":
         name = os.path.basename(os.path.dirname(source))
@@ -634,6 +636,32 @@ def test_what_is_no_scheduler_or_wants_more_is_refused_in_a_sentence(tmp_path, t
                               text=True, check=False)
         status, said = done.returncode, done.stderr
     assert status and matches(why, said), said
+
+
+def test_a_program_that_does_not_compile_leaves_nothing_of_an_older_one(tmp_path):
+    source = tmp_path / "older.bpf.c"
+    source.write_text(BROKEN % ("", 0))
+    assert make_scx(source)[0] == 0 and os.path.exists(f"{BUILD}/scx/older.so")
+    source.write_text(BROKEN % ("no_such();", 0))
+    assert make_scx(source)[0] and not glob.glob(f"{BUILD}/scx/older.*")
+
+
+@pytest.mark.parametrize("has_clang", [False, True], ids=["no_clang", "not_32_bits"])
+def test_why_there_is_no_module_for_the_page_is_said(tmp_path, has_clang):
+    """Nothing that only half a program went into is left, either."""
+    if has_clang and not (shutil.which("clang") and shutil.which("wasm-ld")):
+        pytest.skip("not installed: clang and lld")
+    source, tools = tmp_path / "wide.bpf.c", tmp_path / "bin"
+    example = pathlib.Path(ROOT, "examples/scx/fifo.bpf.c").read_text(encoding="utf-8")
+    source.write_text(example + '_Static_assert(sizeof(void *) == 8, "wide");\n', encoding="utf-8")
+    tools.mkdir()
+    for name in () if has_clang else os.listdir("/usr/bin"):
+        if not name.startswith(("clang", "wasm-ld")):
+            (tools / name).symlink_to(f"/usr/bin/{name}")
+    status, said, path = make_scx(source, {} if has_clang else {"PATH": str(tools)})
+    why = rf"{source}:\d+:\d+: error: .*wide" if has_clang else "install clang and lld$"
+    assert status == 0 and os.path.exists(path) and not os.path.exists(path.replace(".so", ".wasm"))
+    assert re.search(rf"^no \S+/wide.wasm for the page: {why}", said, re.MULTILINE) and said.count("\n") == 2, said
 
 
 @pytest.mark.parametrize("words, why", [
