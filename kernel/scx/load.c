@@ -227,20 +227,13 @@ static const char *check_program(struct scx_object *o, const char *constants, in
 /* Memory for the program of state.object. NULL, or why it cannot have it. */
 static const char *prepare(void)
 {
-	static char lacking[80];
-	const char *map;
-
 	state.memory = vmap_alloc(sched_ext_size(arch_nr_cpus, NR_DSQS));
 	scx.task = vmap_alloc(PID_MAX * sizeof(*scx.task));
 	if (!state.memory || !scx.task || !scx_groups_prepare())
 		return "needs more memory than there is";
 	scx.nr_tasks = PID_MAX;
 	scx.idle = (struct task_struct){ .comm = "swapper", .flags = PF_IDLE };
-	map = scx_maps_open();
-	if (!map)
-		return NULL;
-	snprintf(lacking, sizeof(lacking), "has the map %.32s: no such type, or no memory", map);
-	return lacking;
+	return scx_maps_open();
 }
 
 /* The program of state.object becomes the scheduler. NULL, or why not, with *@err set. */

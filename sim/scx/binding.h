@@ -72,8 +72,8 @@ const struct scx_variable *scx_constant(const struct scx_program *program, const
 void scx_end_call(struct scx_frame *frame);
 
 /*
- * Memory for the maps of the program (map.c). NULL, or the name of the map for which there is no
- * memory or no such type. Storage of a task or a group ends with it.
+ * Memory for the maps of the program (map.c). NULL, or which map is refused, and why. Storage of a
+ * task or a group ends with it.
  */
 const char *scx_maps_open(void);
 void scx_maps_close(void);

@@ -8,6 +8,8 @@
  * Lock: of a hash, queue or stack the map's. Values are the program's, and nothing guards them.
  */
 #include "lib/errno.h"
+#include "lib/fmt.h"
+#include "lib/list.h"
 #include "lib/string.h"
 #include "sim/scx/binding.h"
 #include "sim/scx/include/scx/functions.h"
@@ -15,9 +17,11 @@
 #define BUCKETS	  1024u
 #define MAPS_MAX  256u
 #define MAP_BYTES (1ull << 30) /* of one map */
+#define KEY_MAX	  512u	       /* bytes, as on Linux */
 
 struct entry {
 	struct entry *next;
+	struct list age;	/* in map.ages */
 	u8 data[] __aligned(8); /* the key, padded to 8 bytes, then the value */
 };
 
@@ -28,14 +32,19 @@ struct map {
 	u32 first, nr; /* of queues and stacks; nr of hashes */
 	u32 step;      /* from a value to the next: a multiple of 8 */
 	struct entry **bucket, *unused;
+	struct list ages; /* of a hash: the entry that was used least recently comes first */
 };
 
 static struct map maps[MAPS_MAX];
 
+static bool is_storage(u32 type)
+{
+	return type == BPF_MAP_TYPE_TASK_STORAGE || type == BPF_MAP_TYPE_CGRP_STORAGE;
+}
+
 static bool is_hash(u32 type)
 {
-	return type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_LRU_HASH ||
-	       type == BPF_MAP_TYPE_TASK_STORAGE || type == BPF_MAP_TYPE_CGRP_STORAGE;
+	return type == BPF_MAP_TYPE_HASH || type == BPF_MAP_TYPE_LRU_HASH || is_storage(type);
 }
 
 static bool is_queue(u32 type)
@@ -49,29 +58,51 @@ static bool is_array(u32 type)
 	       type == BPF_MAP_TYPE_ARRAY_OF_MAPS;
 }
 
-/* Opens @m as its description says. False: there is no such type, or no memory. */
-static bool open_map(struct map *m)
+/* The reason why a map of the description @d cannot be, or NULL. Linux gives EINVAL or E2BIG. */
+static const char *wrong_in(const struct scx_map *d)
+{
+	u32 key = is_array(d->type) || is_storage(d->type) ? 4 : d->key_size;
+
+	if (d->type == BPF_MAP_TYPE_ARENA || d->type == BPF_MAP_TYPE_RINGBUF)
+		return NULL;
+	if (!is_hash(d->type) && !is_queue(d->type) && !is_array(d->type))
+		return "of a type that is not there";
+	if (d->key_size != key || is_queue(d->type) != !key)
+		return "with a key of another size than its type has";
+	if ((!d->max_entries && !is_storage(d->type)) || (!d->value_size && !d->values))
+		return "without entries, or with values of no bytes";
+	if (key > KEY_MAX || d->value_size > MAP_BYTES)
+		return "with too large a key or value";
+	return NULL;
+}
+
+/* Opens @m as its description says. NULL, or what it is that it cannot be. */
+static const char *open_map(struct map *m)
 {
 	const struct scx_map *d = m->desc;
 	u64 values = d->max_entries;
+	const char *wrong = wrong_in(d);
+	bool opened = true;
 
+	if (wrong)
+		return wrong;
 	m->step = (d->value_size + 7) & ~7u;
 	m->lock.rank = HOST_RANK_LEAF;
-	if (is_hash(d->type)) {
-		m->bucket = scx_alloc_large(BUCKETS * sizeof(*m->bucket));
-		return m->bucket;
-	}
+	list_init(&m->ages);
 	if (d->type == BPF_MAP_TYPE_PERCPU_ARRAY)
 		values *= scx_nr_cpus();
-	if (d->type == BPF_MAP_TYPE_ARENA)
-		return scx_arena_open(d);
-	if (d->type == BPF_MAP_TYPE_RINGBUF)
-		return true; /* nobody reads it, so it never has room */
-	if ((!is_queue(d->type) && !is_array(d->type)) || values > MAP_BYTES / max(m->step, 1u))
-		return false;
-	if (!d->values && values && m->step)
+	if (is_hash(d->type)) {
+		m->bucket = scx_alloc_large(BUCKETS * sizeof(*m->bucket));
+		opened = m->bucket;
+	} else if (d->type == BPF_MAP_TYPE_ARENA) {
+		opened = scx_arena_open(d);
+	} else if ((is_queue(d->type) || is_array(d->type)) && !d->values) {
+		if (values > MAP_BYTES / m->step)
+			return "of more than 2^30 bytes";
 		m->memory = scx_alloc_large(values * m->step);
-	return d->values || !values || !m->step || m->memory;
+		opened = m->memory;
+	} /* a ring buffer that nobody reads never has room */
+	return opened ? NULL : "for which there is no memory";
 }
 
 /* The place of the map at @address, or where it would be. */
@@ -86,6 +117,8 @@ static struct map *place_of(const void *address)
 
 const char *scx_maps_open(void)
 {
+	static char refusal[EXT_MESSAGE_LEN];
+	const char *wrong;
 	u32 nr = 0;
 
 	for (const struct scx_map *d = scx.program->maps; d->name; d++) {
@@ -93,11 +126,14 @@ const char *scx_maps_open(void)
 
 		if (m->desc && !strcmp(m->desc->name, d->name))
 			continue; /* two sources of the program declare it */
-		if (++nr == MAPS_MAX || m->desc)
-			return d->name;
-		m->desc = d;
-		if (!open_map(m))
-			return d->name;
+		m->desc = m->desc ?: d;
+		wrong = ++nr == MAPS_MAX ? "behind 255 others, which is too many"
+			: m->desc != d	 ? "in the place of another"
+					 : open_map(m);
+		if (!wrong)
+			continue;
+		fmt_snprintf(refusal, sizeof(refusal), "has the map %.64s, %s", d->name, wrong);
+		return refusal;
 	}
 	return NULL;
 }
@@ -189,6 +225,7 @@ static struct entry *add(struct map *m, struct entry **at, const void *key, cons
 	if (!e)
 		return NULL;
 	e->next = NULL;
+	list_add_tail(&m->ages, &e->age);
 	memcpy(e->data, key, m->desc->key_size);
 	if (value)
 		memcpy(value_of(m, e), value, m->desc->value_size);
@@ -198,21 +235,46 @@ static struct entry *add(struct map *m, struct entry **at, const void *key, cons
 	return *at = e;
 }
 
+/* The entry at @at, if there is one, ends. @m is locked. */
+static bool end_entry(struct map *m, struct entry **at)
+{
+	struct entry *e = *at;
+
+	if (!e)
+		return false;
+	*at = e->next;
+	list_del(&e->age);
+	e->next = m->unused;
+	m->unused = e;
+	m->nr--;
+	return true;
+}
+
 static long delete (struct map *m, const void *key)
 {
-	struct entry **at, *e;
+	bool found;
 
 	host_lock(&m->lock);
-	at = find(m, key);
-	e = *at;
-	if (e) {
-		*at = e->next;
-		e->next = m->unused;
-		m->unused = e;
-		m->nr--;
-	}
+	found = end_entry(m, find(m, key));
 	host_unlock(&m->lock);
-	return e ? 0 : -ENOENT;
+	return found ? 0 : -ENOENT;
+}
+
+/* Is there room for one entry more? An LRU makes it. @m is locked. */
+static bool has_room(struct map *m)
+{
+	if (!m->desc->max_entries || m->nr < m->desc->max_entries)
+		return true;
+	return m->desc->type == BPF_MAP_TYPE_LRU_HASH &&
+	       end_entry(m, find(m, list_first(&m->ages, struct entry, age)->data));
+}
+
+static void note_use(struct map *m, struct entry *e)
+{
+	if (m->desc->type != BPF_MAP_TYPE_LRU_HASH)
+		return;
+	list_del(&e->age);
+	list_add_tail(&m->ages, &e->age);
 }
 
 static void *find_value(struct map *m, const void *key)
@@ -221,6 +283,8 @@ static void *find_value(struct map *m, const void *key)
 
 	host_lock(&m->lock);
 	e = *find(m, key);
+	if (e)
+		note_use(m, e);
 	host_unlock(&m->lock);
 	return e ? value_of(m, e) : NULL;
 }
@@ -260,6 +324,12 @@ void *bpf_map_lookup_elem(void *map, const void *key)
 	return m->memory + (size_t)m->step * index;
 }
 
+static void overwrite(struct map *m, struct entry *e, const void *value)
+{
+	memcpy(value_of(m, e), value, m->desc->value_size);
+	note_use(m, e);
+}
+
 /* -EEXIST, -ENOENT and -E2BIG are as @flags and the room of @m say. */
 static long update_hash(struct map *m, const void *key, const void *value, u64 flags)
 {
@@ -271,10 +341,10 @@ static long update_hash(struct map *m, const void *key, const void *value, u64 f
 	if (*at && flags == 1)
 		err = -EEXIST;
 	else if (*at)
-		memcpy(value_of(m, *at), value, m->desc->value_size);
+		overwrite(m, *at, value);
 	else if (flags == 2)
 		err = -ENOENT;
-	else if ((m->desc->max_entries && m->nr >= m->desc->max_entries) || !add(m, at, key, value))
+	else if (!has_room(m) || !add(m, find(m, key), key, value))
 		err = -E2BIG;
 	host_unlock(&m->lock);
 	return err;

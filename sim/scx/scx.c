@@ -289,8 +289,7 @@ static void prepare(struct sim *sim)
 	prng_seed(&host.rng, sim->config.seed);
 	lacking = scx_maps_open();
 	if (lacking)
-		usage_error("%s: the map %s is of a type that is not there yet", OPS->name,
-			    lacking);
+		usage_error("%s: %s", OPS->name, lacking);
 	if (!scx_groups_prepare())
 		out_of_memory();
 	ops = scx_operations();

@@ -597,6 +597,12 @@ def test_without_a_scheduler_its_policy_is_a_fair_one(sim):
         sim("--time", "4s", "hogs:n=1", "hogs:n=1,nice=5"))
 
 
+MAPS = """#include <scx/common.bpf.h>
+%s
+SCX_OPS_DEFINE(maps_ops, .name = "maps");
+"""
+MAP = """struct { __uint(type, BPF_MAP_TYPE_%s); __uint(max_entries, %s); %s __type(value, %s); } map%s SEC(".maps");"""
+KEY = "__type(key, u32);"
 NAMED = """#include <scx/common.bpf.h>
 SCX_OPS_DEFINE(named_ops, .timeout_ms = %s);
 """
@@ -625,6 +631,17 @@ SCX_OPS_DEFINE(begins_ops, .init = (void *)begins_init, .name = "begins");
      "broken: init on CPU 0 does not return"),
     (INIT % "scx_bpf_create_dsq(1, -1) ?: scx_bpf_create_dsq(1, -1)", r"begins: its init failed: -17 \(EEXIST\)$"),
     (INIT % "-4000", "begins: its init failed: -4000$"),
+    (MAPS % (MAP % ("ARRAY", "0x7fffffff", KEY, "u64", "")), "maps: has the map map, of more than 2.30 bytes"),
+    (MAPS % (MAP % ("ARRAY", "0x80000000", KEY, "u8", "")), "maps: has the map map, of more than 2.30 bytes"),
+    (MAPS % (MAP % ("ARRAY", 1, KEY, "char[(1u << 30) + 1]", "")), "map map, with too large a key or value"),
+    (MAPS % (MAP % ("HASH", 1, "__type(key, char[513]);", "u64", "")), "map map, with too large a key or value"),
+    (MAPS % (MAP % ("ARRAY", 1, KEY, "char[1ull << 33]", "")), "the map map has too large a key or value"),
+    (MAPS % (MAP % ("ARRAY", 1, "__type(key, u64);", "u64", "")), "map map, with a key of another size"),
+    (MAPS % (MAP % ("QUEUE", 1, KEY, "u64", "")), "map map, with a key of another size"),
+    (MAPS % (MAP % ("ARRAY", 0, KEY, "u64", "")), "map map, without entries"),
+    (MAPS % (MAP % ("HASH", 0, KEY, "u64", "")), "map map, without entries"),
+    (MAPS % (MAP % ("PERCPU_HASH", 1, KEY, "u64", "")), "map map, of a type that is not there"),
+    (MAPS % "\n".join(MAP % ("ARRAY", 1, KEY, "u64", n) for n in range(256)), "map map255, behind 255 others"),
     (INIT % "5", "begins: its init failed: 5, which is no error$"),
 ])
 def test_what_is_no_scheduler_or_wants_more_is_refused_in_a_sentence(tmp_path, text, why):
@@ -662,6 +679,53 @@ def test_why_there_is_no_module_for_the_page_is_said(tmp_path, has_clang):
     why = rf"{source}:\d+:\d+: error: .*wide" if has_clang else "install clang and lld$"
     assert status == 0 and os.path.exists(path) and not os.path.exists(path.replace(".so", ".wasm"))
     assert re.search(rf"^no \S+/wide.wasm for the page: {why}", said, re.MULTILINE) and said.count("\n") == 2, said
+
+
+# Of three keys in a map with room for two the one that was used last but two goes.
+LRU = """#include <scx/common.bpf.h>
+struct {
+    __uint(type, BPF_MAP_TYPE_LRU_HASH);
+    __uint(max_entries, 2);
+    __type(key, u64);
+    __type(value, u64);
+} map SEC(".maps");
+static u64 *value(u64 key) { return bpf_map_lookup_elem(&map, &key); }
+static s64 put(u64 key, u64 value) { return bpf_map_update_elem(&map, &key, &value, 0); }
+static u32 there(void)
+{
+    u32 found = 0;
+
+    for (u64 key = 1; key <= 5; key++)
+        found = 10 * found + !!value(key);
+    return found;
+}
+s32 BPF_STRUCT_OPS_SLEEPABLE(lru_init)
+{
+    u64 three = 3;
+    s64 err = put(1, 10) ?: put(2, 20);
+    u64 *first = value(1);
+
+    err = err ?: put(3, 30);
+    if (err || !first || *first != 10 || there() != 10100)
+        scx_bpf_error("after a look %lld, %05u", err, there());
+    err = put(1, 11) ?: put(4, 40);
+    if (err || *value(1) != 11 || there() != 10010)
+        scx_bpf_error("after a change %lld, %05u", err, there());
+    if (bpf_map_delete_elem(&map, &three) != -2)
+        scx_bpf_error("what went is there");
+    put(5, 50);
+    scx_bpf_error("at last %05u", there());
+    return 0;
+}
+SCX_OPS_DEFINE(lru_ops, .init = (void *)lru_init, .name = "lru");
+"""
+
+
+def test_a_full_lru_loses_the_entry_that_was_used_least_recently(tmp_path):
+    (tmp_path / "lru.bpf.c").write_text(LRU)
+    done = subprocess.run([f"{BUILD}/schedsim", "--scx", load(str(tmp_path / "lru.bpf.c")), "hogs"],
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and done.stderr.strip().endswith("lru: at last 00011"), done.stderr
 
 
 @pytest.mark.parametrize("words, why", [

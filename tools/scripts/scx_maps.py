@@ -52,16 +52,20 @@ def main() -> None:
     for of_type, name in EXTERN.findall(plain):
         print(f"{of_type} {name};")
         constants.append(name)
+    checks = []
     print(f"static const struct scx_map scx_map_list[] {TABLE.format('scx_maps')} = {{")
     for body, names in MAP.findall(plain):
         members = {a or b for a, b, _ in MEMBER.findall(body)}
         for name in re.findall(r"(\w+)\s*__attribute__", names):
             print(map_row(name, members))
+            sizes = f"{size(name, 'key', members)} + {size(name, 'value', members)}"
+            checks.append(f'_Static_assert({sizes} < 1ull << 32, "the map {name} has too large a key or value");')
     print("\t{ 0 }\n" * is_last
           + f"}};\nstatic const struct scx_variable scx_constant_list[] {TABLE.format('scx_constants')} = {{")
     for name in constants:
         print(f'\t{{ "{name}", (void *)&{name}, sizeof({name}) }},')
     print("\t{ 0 }\n" * is_last + "};")
+    print("\n".join(checks))
     if is_first:
         print("#ifndef HALF_FLAGS\n#define HALF_FLAGS 0\n#endif")
         print("const struct scx_program scx_program __attribute__((visibility(\"default\"))) = {\n"
