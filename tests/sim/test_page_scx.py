@@ -60,3 +60,6 @@ def test_a_stall_is_told_and_the_fair_class_goes_on(seen):
 def test_a_program_of_ones_own_is_dropped_on_the_page(seen):
     assert seen["own"] == [["scx:stall", "scx:own"]] * 2
     assert seen["bad"] == "--scx own.wasm: it is no WebAssembly module"
+    assert len(seen["others"]) == 3
+    for name, said in seen["others"].items():
+        assert said.startswith(f"{name}: of a program for sched_ext the page takes the .wasm alone"), said

@@ -60,11 +60,11 @@ for (const share of [0.1, 1]) {
 await picture(stall, 'stall');
 
 // A program of one's own, and its next version, which is none.
-const give = (bytes) => stall.evaluate((content) => {
+const give = (bytes, file = 'own.wasm') => stall.evaluate((content, name) => {
   const data = new DataTransfer();
-  data.items.add(new File([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))], 'own.wasm'));
+  data.items.add(new File([Uint8Array.from(atob(content), (c) => c.charCodeAt(0))], name));
   document.dispatchEvent(new DragEvent('drop', {dataTransfer: data, bubbles: true, cancelable: true}));
-}, Buffer.from(bytes).toString('base64'));
+}, Buffer.from(bytes).toString('base64'), file);
 await give(fs.readFileSync(path.join(directory, 'own.wasm')));
 await stall.waitForFunction(() => [...document.querySelectorAll('#lanes button')].some((each) => each.textContent === 'scx:own'));
 await idle(stall);
@@ -72,5 +72,11 @@ seen.own = [await lanes(stall), await chosen(stall)];
 await give(Buffer.from('none'));
 await stall.waitForFunction(() => document.getElementById('error').textContent.includes('own.wasm'));
 seen.bad = await text(stall, '#error');
+seen.others = {};
+for (const name of ['own.bpf.c', 'own.so', 'own.o']) {
+  await give(fs.readFileSync(path.join(directory, 'own.bpf.c')), name);
+  await stall.waitForFunction((file) => document.getElementById('error').textContent.includes(file), {timeout: 10000}, name).catch(() => {});
+  seen.others[name] = await text(stall, '#error');
+}
 await close();
 console.log(JSON.stringify(seen));

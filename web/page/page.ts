@@ -274,6 +274,9 @@ async function openFiles(files: File[]) {
   try {
     if (files.every(({name}) => name.endsWith('.wasm')))
       return await takePrograms(files);
+    const program = files.find(({name}) => /\.(c|o|so|wasm)$/.test(name));
+    if (program)
+      throw new Error(TEXT.onlyWasm.replace('NAME', program.name));
     if (files.length > MOST_RUNS)
       throw new Error(TEXT.tooManyFiles);
     const found: Run[] = [];

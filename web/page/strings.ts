@@ -31,6 +31,7 @@ export const TEXT = {
     'plain or packed by zstd or zlib; trace-cmd convert --file-version 6 --compression none makes one.', noEvents: 'the trace has no events of the scheduler.',
   isPerf: 'it is a perf.data, which only perf can read; with perf on your machine, fairground report out.html FILE makes a page of it.',
   tooLarge: 'it has more than 512 MB.',
+  onlyWasm: 'NAME: of a program for sched_ext the page takes the .wasm alone, which make scx SRC=FILE.bpf.c writes into build/scx.',
   noDecisions: 'The trace has no decisions, so only its timeline is shown. The kernel records them with EVENTS=\'decision:*\'.',
   cutOff: 'it is cut off.', noSchema: 'its first line has no schema ' +
     'fairground-decisions/4.', badLink: 'The link is cut off or damaged; it was ignored.', tooMany: 'More than 1,000,000 ' +
