@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -62,14 +63,22 @@ def test_a_public_tree_asks_which_lab_is_meant(tree):
     assert said.endswith("has labs 2, 3, 4, 6, 7: which? --lab NN\n") and said.count("\n") == 1
 
 
-@pytest.mark.parametrize("before, after", [("return delta;", "return delta"), ("#include", "int x\n#include")],
-                         ids=["in_a_region", "elsewhere"])
-def test_code_that_does_not_compile_is_told_so_in_the_students_own_tree(tree, tmp_path, before, after):
+@pytest.mark.parametrize("name, edits, says", [
+    ("weight.c", [("return delta;", "return delta")], "sched/fair/core/weight.c:"),
+    ("policy.h", [("#include", "int x x;\n#include")], "sched/fair/core/policy.h:"),
+    ("weight.c", [("#include", "static int mine(void) { return 0; }\n#include"),
+                  ("return delta;", "return delta + mine();")], "there is no function mine()"),
+], ids=["in_a_region", "elsewhere", "what_stands_outside_of_regions"])
+def test_code_that_does_not_compile_is_told_so_in_the_students_own_tree(tree, tmp_path, name, edits, says):
     shutil.copytree(tree, tmp_path / "mine")
-    mine = tmp_path / "mine/sched/fair/core/weight.c"
-    mine.write_text(mine.read_text(encoding="utf-8").replace(before, after, 1), encoding="utf-8")
+    mine = tmp_path / "mine/sched/fair/core" / name
+    text = mine.read_text(encoding="utf-8")
+    for before, after in edits:
+        assert before in text
+        text = text.replace(before, after, 1)
+    mine.write_text(text, encoding="utf-8")
     done = lab_command(tmp_path / "mine", "grade", "--lab", "3", "--tiers", "unit", "--trusted")
-    assert done.returncode == 1 and "it does not compile: sched/fair/core/weight.c:" in done.stdout, done.stderr
+    assert done.returncode == 1 and re.search(f"it does not compile: .*{re.escape(says)}", done.stdout), done.stderr
     assert done.stdout.endswith("score 0 of 40\n") and "Traceback" not in done.stderr
 
 

@@ -195,6 +195,27 @@ def test_what_else_was_changed_is_said_and_not_used(lab, tree):
     assert got.code == regions.stubs(lab)
 
 
+OWN_GRADE = """
+import pathlib
+from fairground.lab import handout, regions, spec, submission, workshop
+lab, bench = spec.find("13"), workshop.Workshop(pathlib.Path("build"), 1)
+mine = submission.read(lab, pathlib.Path("."))
+bench.put(lab, mine.code)
+print(mine.changed, "helper" in (bench.tree / lab.scx).read_text(), "mine" in (bench.tree / lab.scx).read_text())
+"""
+
+
+def test_a_students_own_grade_is_of_the_regions_alone(tmp_path):
+    """A helper that stands outside of regions would be missing in the instructor's grade."""
+    handout.write(spec.find("13"), tmp_path / "student")
+    name = "labs/13-sched-ext/cache.bpf.c"
+    edit(tmp_path / "student", name, "/*\n * Lab 13, charge:", "static void helper(void) { }\n\n/*\n * Lab 13, charge:")
+    edit(tmp_path / "student", name, "(void)account_of(p);", "mine(p);")
+    done = subprocess.run([sys.executable, "-c", OWN_GRADE], cwd=tmp_path / "student", capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": "tools"}, check=True)
+    assert done.stdout.startswith(f"('{name}: its line ") and done.stdout.endswith(") False True\n"), done.stdout
+
+
 def test_an_empty_directory_and_an_empty_archive(lab, tmp_path):
     (tmp_path / "empty").mkdir()
     zipfile.ZipFile(tmp_path / "empty.zip", "w").close()

@@ -157,8 +157,8 @@ def of_submission(lab: Lab, path: pathlib.Path, workshop: Workshop, seed: int, c
     penalties = []
     if handed_in.changed:
         more = f" (and {len(handed_in.changed) - 1} more)" if len(handed_in.changed) > 1 else ""
-        penalties = [Penalty("other files", CHANGE_COST, f"you changed what is not yours to change; it was not used: "
-                             f"{handed_in.changed[0]}{more}")]
+        penalties = [Penalty("other files", CHANGE_COST, f"you changed what is not yours to change, and no final grade "
+                             f"uses it: {handed_in.changed[0]}{more}")]
 
     def with_both(grade: Grade) -> None:
         grade.notes = list(handed_in.notes)

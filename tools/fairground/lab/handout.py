@@ -3,7 +3,8 @@
 
 It has no history, no book, no seeded bugs, no wrong solutions, and no models that make golden numbers; the judges that
 grade are in it, and may be read. What its texts cite is there (citations.py). A file `labs/handout.json` says which lab
-it is and what each file was, so that the grader can say what else was changed.
+it is and what each file was, so that the grader can say what else was changed. Of files with regions it has the text:
+a student's own grade is of their regions alone, as the instructor's is.
 """
 
 import hashlib
@@ -92,8 +93,10 @@ def source_files(root: pathlib.Path = ROOT) -> list[str]:
 
 
 def texts(lab: Lab, root: pathlib.Path = ROOT) -> dict[str, str]:
-    """The files with holes, as the tree @root has them."""
-    return regions.trunk_texts(lab, ((name, (root / name).read_text(encoding="utf-8")) for name in lab.files))
+    """The files with holes, as the tree @root has them; of a hand-out, as it was handed out."""
+    handed_out = (manifest(root) or {}).get("texts", {})
+    return regions.trunk_texts(lab, ((name, handed_out[name] if name in handed_out else
+                                      (root / name).read_text(encoding="utf-8")) for name in lab.files))
 
 
 def own_files(lab: Lab) -> Iterator[tuple[str, pathlib.Path]]:
@@ -172,5 +175,5 @@ def _fill(labs: list[Lab], to: pathlib.Path, root: pathlib.Path, cut: dict[str, 
     (to / "labs/README.md").write_text(_for_students(root), encoding="utf-8")
     files.update({name: digest(text.encode()) for name, text in outside.items()})
     which: dict[str, Any] = {"lab": labs[0].number} if len(labs) == 1 else {"labs": [lab.number for lab in labs]}
-    (to / MANIFEST).write_text(json.dumps({**which, "files": files}, indent=0) + "\n", encoding="utf-8")
+    (to / MANIFEST).write_text(json.dumps({**which, "files": files, "texts": cut}, indent=0) + "\n", encoding="utf-8")
     return len(files)

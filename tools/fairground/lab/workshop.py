@@ -159,8 +159,8 @@ class Workshop:
     def put(self, lab: Lab, code: dict[str, str]) -> None:
         """Make the tree the trunk with @code in the regions of @lab, and nothing else."""
         self.prepare()
-        texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in self._touched() | set(lab.files)}
-        texts.update(regions.put({name: texts[name] for name in lab.files}, lab, code))
+        texts = {name: (ROOT / name).read_text(encoding="utf-8") for name in self._touched() - set(lab.files)}
+        texts.update(regions.put(handout.texts(lab), lab, code))
         for name, text in texts.items():
             self._write(self.tree / name, text)
 
