@@ -7,6 +7,7 @@
 import base64
 import bz2
 import contextlib
+import dataclasses
 import gzip
 import json
 import lzma
@@ -639,6 +640,7 @@ def test_forms_of_a_grade_agree(lab, tmp_path):
     assert whole["max_score"] == 80 and whole["status"] == "fail"
     assert sum(test["score"] for test in whole["tests"]) == 65
     text = grade.text(got)
+    assert "0 of 0" not in grade.text(dataclasses.replace(got, lab=spec.find("13"), chosen=list(spec.TIERS)))
     assert text.endswith("score 65 of 80") and "0x1 != 0x0" in text
 
 

@@ -186,7 +186,7 @@ def text(grade: Grade, details: bool = True) -> str:
     if grade.refused:
         lines += [f"  not graded: {grade.refused}", ""]
     for tier in TIERS if not grade.refused else ():
-        if tier not in grade.chosen:
+        if tier not in grade.chosen or not grade.lab.points(tier):
             continue
         lines.append(f"  {tier:11} {_number(grade.points(tier)):>4} of {_number(grade.lab.points(tier))}")
         for result in grade.results:
