@@ -21,7 +21,7 @@ endif
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
 VERSION := $(shell cat VERSION)
-COMMIT := $(or $(FAIRGROUND_COMMIT),$(shell git describe --always --dirty 2>/dev/null || echo unknown))
+COMMIT := $(or $(FAIRGROUND_COMMIT),$(shell git describe --always --dirty 2>/dev/null || cat VERSION))
 # The kernel prints it in 24 characters, whatever it is: with ICOUNT=1 the instructions that print are counted.
 KERNEL_COMMIT := $(shell printf '%-24.24s' '$(COMMIT)')
 PYTHON_TOOL = PYTHONPATH=tools $(PYTHON)

@@ -115,6 +115,16 @@ def test_what_a_handout_cites_is_in_it(lab, tmp_path):
     assert not citations.missing(tmp_path / "student")
 
 
+def test_a_handout_names_the_version(lab, tmp_path):
+    handout.write(lab, tmp_path / "student")
+    kept = {name: value for name, value in os.environ.items()
+            if name not in ("B", "MAKEFLAGS", "MAKELEVEL", "FAIRGROUND_COMMIT")}
+    done = subprocess.run(["make", "-sn", "sim"], cwd=tmp_path / "student", env=kept,
+                          capture_output=True, text=True, check=True)
+    version = (ROOT / "VERSION").read_text(encoding="utf-8").strip()
+    assert set(re.findall(r'DCOMMIT=\\?"([^"\\]*)', done.stdout)) == {version}
+
+
 def test_help_in_a_handout_is_short_and_cites_what_is_there(lab, tmp_path):
     handout.write(lab, tmp_path / "student")
     kept = {name: value for name, value in os.environ.items() if name not in ("B", "MAKEFLAGS", "MAKELEVEL")}

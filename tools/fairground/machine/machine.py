@@ -63,13 +63,14 @@ class Outcome:
 
 @functools.cache
 def commit() -> str:
-    """The commit of the working tree, with -dirty if it was changed. A program says the same as long as it runs: the
-    name is part of what a run leaves, and somebody may commit between two runs that are compared."""
+    """The commit of the working tree, with -dirty if it was changed; its version where git knows none. A program
+    says the same as long as it runs: the name is part of what a run leaves, and somebody may commit between two runs
+    that are compared."""
     try:
         out = subprocess.run(["git", "describe", "--always", "--dirty"], capture_output=True, text=True, check=True)
         return out.stdout.strip()
     except (OSError, subprocess.CalledProcessError):
-        return "unknown"
+        return tree.version()
 
 
 @contextlib.contextmanager
