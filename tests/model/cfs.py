@@ -68,7 +68,9 @@ def judge_preempt(d: Row, q: Queue, t: Tunables) -> Verdict:
     stays = close(d, t, curr, woken)
     if stays is None or stays != bool(d["answer"]):
         return reason(d, "vruntime_lead")
-    return f"its lead is {ahead(curr['vruntime'], woken['vruntime'])} ns of virtual time"
+    right = "wait" if stays else "preempt"
+    return (f"its lead is {ahead(curr['vruntime'], woken['vruntime'])} ns of virtual time, and its granularity "
+            f"{virtual_range(granularity(d, t, curr, woken), woken)[1]}: {right} is right")
 
 
 # --- slices -----------------------------------------------------------------------------------------------

@@ -207,6 +207,14 @@ def source_of(p: Pass, rows: list[Runqueue], amount: str, imbalance: int, here: 
     return best.of_cpu if best and has(best) else -1
 
 
+def with_amount(cpu: int, rows: list[Runqueue], amount: str) -> str:
+    """The CPU and how much of @amount it has, for people."""
+    if cpu < 0:
+        return "nobody"
+    field = {"tasks": "nr_fair"}.get(amount, amount)
+    return f"CPU {cpu}" + "".join(f" with {getattr(rq, field)} of {amount}" for rq in rows if rq.of_cpu == cpu)
+
+
 # --- tasks ------------------------------------------------------------------------------------------------------------
 
 
@@ -408,7 +416,8 @@ class Judge:
             expected = sorted(rq.of_cpu for rq in p.runqueues if rq.look == "measured" and busiest
                               and rq.part == busiest.part)
             yield "runqueue", (same("runqueues searched", [rq.of_cpu for rq in searched], expected)
-                               or same("source", p.source, source_of(p, searched, amount, imbalance, here)))
+                               or same("source", with_amount(p.source, searched, amount),
+                                       with_amount(source_of(p, searched, amount, imbalance, here), searched, amount)))
             if p.source < 0:
                 rule = "no_runqueue"
         else:

@@ -623,6 +623,23 @@ def test_a_pick_that_is_not_eligible_is_explained(run):
     assert any("eligible" in line for line in found.table)
 
 
+def test_the_scene_shown_is_that_of_the_wrong_decision(tmp_path):
+    """Four CPUs decide at the same time, and the last is wrong."""
+    path = tmp_path / "run.json"
+    schedsim = pathlib.Path(os.environ.get("B", "build")).resolve() / "schedsim"
+    subprocess.run([schedsim, "--sched", "cfs", "--cpus", "4", "--time", "50ms", "--decisions", path, "hogs:n=12"],
+                   check=True, capture_output=True)
+    head, *rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    ticks = [row for row in rows if row["kind"] == "tick"]
+    last = next(b for a, b, c in zip(ticks, ticks[1:], ticks[2:])
+                if a["time"] == b["time"] < c["time"] and b["nr_queued"] > 1)
+    last["answer"] = 1 - last["answer"]
+    path.write_text("\n".join(json.dumps(row) for row in [head, *rows]) + "\n", encoding="utf-8")
+    found = explain.judge_fair(path)
+    assert f"{last['comm']}-{last['pid']}" in found.first
+    assert any(f"{last['comm']}-{last['pid']}" in line for line in found.table), found.table
+
+
 def test_a_record_that_breaks_off_is_no_success(tmp_path):
     path = tmp_path / "run.json"
     path.write_text('{"schema": "fairground-decisions/4", "cpus": 1, "hz": 250}\n{"kind": "pi', encoding="utf-8")

@@ -5,6 +5,7 @@ The judges are those of tests/model: whole numbers, other methods than the sched
 their verdicts become sentences with the numbers of the decision in ms.
 """
 
+import itertools
 import json
 import pathlib
 import re
@@ -17,7 +18,7 @@ from ..base.errors import DAMAGE, FileError
 from ..base.tree import ROOT
 from ..decisions.class_decisions import ClassDecision, read as read_class
 from ..decisions.decision_text import full
-from ..decisions.fair_decisions import KINDS, Decision, as_rows, read as read_fair
+from ..decisions.fair_decisions import KINDS, as_rows, read as read_fair
 from ..decisions.fair_text import ms
 
 sys.path.insert(0, str(ROOT / "tests" / "model"))
@@ -158,15 +159,12 @@ def _sentence(d: Row, verdict: str, t: Tunables) -> str:
     return f"{what}: {_signed(verdict)}"
 
 
-def _table(path: pathlib.Path, time: int, kind: str) -> list[str]:
-    """The candidates of the first decision of @kind at @time, as `fairground decisions --full` prints them."""
+def _table(path: pathlib.Path, number: int) -> list[str]:
+    """The candidates of the decision @number of the file, from 1, as `fairground decisions --full` prints them."""
     try:
-        for d in read_fair(path):
-            if isinstance(d, Decision) and d.time == time and d.kind == kind:
-                return full(d)[2:-1]
-    except FileError:
-        pass
-    return []
+        return full(next(itertools.islice(read_fair(path), number - 1, None)))[2:-1]
+    except (FileError, StopIteration):
+        return []
 
 
 def _lines(path: pathlib.Path) -> Iterator[Row]:
@@ -203,7 +201,7 @@ def judge_fair(path: pathlib.Path, hz: int = 250) -> Findings:
     tunables = Tunables(head["cpus"], head.get("hz", hz))
     for number, d in enumerate(rows, 1):
         findings.count(number, d["time"], judge.judge(d, tunables), lambda verdict: (
-            _sentence(d, verdict, tunables), _table(path, d["time"], d["kind"])))
+            _sentence(d, verdict, tunables), _table(path, number)))
     return findings
 
 
