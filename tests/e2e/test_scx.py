@@ -290,11 +290,13 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(late_init)
 SCX_OPS_DEFINE(late_ops, .init = (void *)late_init, .enqueue = (void *)late_enqueue, .running = (void *)late_running,
                .dispatch = (void *)late_dispatch, .name = "late");
 """
-# The kernel's thread that frees what has ended is beside them on CPU 1, as its timer.
+# The kernel's thread that frees what has ended is beside them on CPU 1, as its timer. Pauses of many lengths keep the
+# ends from always falling between two ticks of CPU 0.
 ENDS = f"""taskset 2 sh -c 'echo scx:/root/late.o > {FAIR_CLASS}'
 taskset -p 2 $(grep -l sched_ext_helpe /proc/[0-9]*/comm | cut -d / -f 3)
 taskset 1 hog -n 2 -t 600ms > /dev/null &
-taskset 2 sh -c 'i=0; while test $i -lt 300; do nice -n 7 /bin/true; i=$((i+1)); done'; wait; cat {ROOT_DIR}/state"""
+taskset 2 sh -c 'i=0; while test $i -lt 300; do nice -n 7 /bin/true; usleep $((i%40))00; i=$((i+1)); done'; wait
+cat {ROOT_DIR}/state"""
 
 
 def late(directory):
