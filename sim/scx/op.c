@@ -269,7 +269,7 @@ static void set_word(const char *name, u64 value)
 	const struct scx_variable *v = scx_constant(scx.program, name, strlen(name));
 
 	if (v)
-		memcpy(v->address, &value, min(v->size, sizeof(value)));
+		memcpy(v->address, &value, min((size_t)v->size, sizeof(value)));
 }
 
 static s32 op_init(struct ext_call *c)
@@ -393,32 +393,34 @@ const struct scx_variable *scx_constant(const struct scx_program *program, const
 	return v->name ? v : NULL;
 }
 
-/* Has the constant @v room for @value, negative ones included? */
-static bool fits(const struct scx_variable *v, u64 value)
+/* Reads @text, a number for the constant @v of @word, into *@value. NULL, or why it is none. */
+static const char *read_value(const struct scx_variable *v, const char *word, const char *text,
+			      u64 *value)
 {
-	return v->size == 8 || (v->size < 8 && (!(value >> 8 * v->size) || !(~value >> 31)));
-}
-
-/* 0, or an error: @text is neither a number nor true or false. */
-static int read_value(const char *text, u64 *value)
-{
-	s64 number = 0;
+	const u64 most = ~0ull >> (64 - 8 * min(v->size, 8u) + !!v->is_signed);
+	const s64 least = v->is_signed ? -(s64)most - 1 : 0;
+	s64 negative = 0;
 	int err;
 
 	*value = !strcmp(text, "true");
 	if (*value || !strcmp(text, "false"))
-		return 0;
-	if (*text != '-')
-		return parse_u64(text, strlen(text), value);
-	err = parse_s64(text, strlen(text), &number);
-	*value = (u64)number;
-	return err;
+		return NULL;
+	err = *text == '-' ? parse_s64(text, strlen(text), &negative)
+			   : parse_u64(text, strlen(text), value);
+	if (err == -EINVAL)
+		return refuse("%s: not a number", word);
+	if (err || *value > most || negative < least)
+		return refuse("%s: a number from %lld to %llu is expected", word, (long long)least,
+			      (unsigned long long)most);
+	*value |= (u64)negative;
+	return NULL;
 }
 
 const char *scx_set_constant(const struct scx_program *program, const char *word)
 {
 	const char *equals = strchr(word, '=');
 	const struct scx_variable *v;
+	const char *why;
 	u64 value;
 
 	if (!equals)
@@ -427,10 +429,11 @@ const char *scx_set_constant(const struct scx_program *program, const char *word
 	if (!v)
 		return refuse("no constant (const volatile) is called %.*s", (int)(equals - word),
 			      word);
-	if (read_value(equals + 1, &value))
-		return refuse("%s: not a number", word);
-	if (!fits(v, value))
-		return refuse("%s: has no room there", word);
+	if (!v->size || v->size > sizeof(value))
+		return refuse("%s: not a constant of one number", word);
+	why = read_value(v, word, equals + 1, &value);
+	if (why)
+		return why;
 	scx_need_constant(v->address, v->size);
 	memcpy(v->address, &value, v->size);
 	return NULL;

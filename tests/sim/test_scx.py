@@ -732,6 +732,9 @@ def test_a_full_lru_loses_the_entry_that_was_used_least_recently(tmp_path):
     (["nowhere.so"], "nowhere.so"),
     (["{fifo},turn=3"], "no constant (const volatile) is called turn"),
     (["{fifo},slice_ns=soon"], "slice_ns=soon: not a number"),
+    (["{fifo},slice_ns="], "slice_ns=: not a number"),
+    (["{fifo},slice_ns=-1"], "slice_ns=-1: a number from 0 to 18446744073709551615 is expected"),
+    (["{fifo},slice_ns=99999999999999999999999"], "from 0 to 18446744073709551615 is expected"),
     (["{fifo},slice_ns=-"], "slice_ns=-: not a number"),
     (["{fifo},slice_ns"], "slice_ns: must be NAME=VALUE"),
     (["{fifo}", "--sched", "all"], "of one run"),
@@ -740,6 +743,30 @@ def test_a_wrong_option_is_a_sentence(words, why):
     words = [word.format(fifo=loaded("fifo")) for word in words]
     done = subprocess.run([f"{BUILD}/schedsim", "--scx", *words, "hogs"], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and why in done.stderr
+
+
+@pytest.fixture(name="typed", scope="module")
+def program_with_constants_of_several_types(tmp_path_factory):
+    text = BROKEN % ('scx_bpf_exit(0, "%d %u %lld %d", small, byte, wide, on);', 0)
+    types = {"small": "s16", "byte": "u8", "wide": "s64", "on": "bool", "list[4]": "u32"}
+    constants = "".join(f"const volatile {of_type} {name};\n" for name, of_type in types.items())
+    return made_of(tmp_path_factory, "typed", text.replace("const", f"{constants}const", 1))
+
+
+@pytest.mark.parametrize("words, said", [
+    ("small=-32768,byte=255,wide=-9223372036854775808,on=true", "-32768 255 -9223372036854775808 1"),
+    ("small=0x7fff,wide=9223372036854775807", "32767 0 9223372036854775807 0"),
+    ("small=-32769", "small=-32769: a number from -32768 to 32767 is expected"),
+    ("small=32768", "small=32768: a number from -32768 to 32767 is expected"),
+    ("byte=256", "byte=256: a number from 0 to 255 is expected"), ("byte=-1", "byte=-1: a number from 0 to 255"),
+    ("wide=9223372036854775808",
+     "wide=9223372036854775808: a number from -9223372036854775808 to 9223372036854775807 is expected"),
+    ("list=1", "list=1: not a constant of one number"),
+])
+def test_constants_have_the_range_of_their_type(typed, words, said):
+    done = subprocess.run([f"{BUILD}/schedsim", "--scx", f"{typed},{words}", "hogs:n=2"], capture_output=True,
+                          text=True, check=False)
+    assert said in done.stderr and done.returncode == 2 * ("=" in said)
 
 
 TREE = ["group:name=a,shares=2048", "group:name=a/c,shares=1024", "group:name=a/d,shares=3072",

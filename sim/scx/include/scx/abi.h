@@ -180,8 +180,11 @@ struct scx_map {
 struct scx_variable {
 	const char *name;
 	void *address;
-	u64 size;
+	u32 size, is_signed;
 };
+#define SCX_IS_SIGNED(x)                                                                           \
+	_Generic((x), char : 1, signed char : 1, short : 1, int : 1, long : 1, long long : 1,      \
+		 default : 0)
 /* The object exports one as `scx_program`. Lists end with a name that is NULL. */
 struct scx_program {
 	const char *source;
