@@ -20,6 +20,7 @@ from .spec import Lab, Run
 sys.path.insert(0, str(ROOT / "tests" / "model"))
 import judge_dispatch
 
+FIRST_TIME = 2**64 - 50_000_000  # of the queues in simulated runs: soon vtimes pass 2^64
 ENDS = 0x30  # bits of prev_state: the task is dead
 THROWN_OUT = re.compile(r"sched_ext: (?:BPF scheduler \"[^\"]*\" (disabled.*)|\w+: (.+?)(?:; all tasks are .*)?)$",
                         re.MULTILINE)
@@ -32,7 +33,7 @@ def program(lab: Lab, suffix: str) -> str:
 
 def words(lab: Lab, run: Run) -> list[str]:
     """Those that make the simulator load it."""
-    return ["--scx", f"{program(lab, 'so')},cpus_per_llc={run.options['cpus_per_llc']}"]
+    return ["--scx", f"{program(lab, 'so')},cpus_per_llc={run.options['cpus_per_llc']},first_time={FIRST_TIME}"]
 
 
 def view(lab: Lab, tree: pathlib.Path) -> box.View:
