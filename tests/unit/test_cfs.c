@@ -277,6 +277,7 @@ static s64 credit_after_sleep(const char *feature_name, int policy, u64 sleep_ns
 
 	set_feature(m, feature_name);
 	set_feature(m, "NO_WAKEUP_PREEMPTION");
+	set_tunable(m, "idle_min_granularity_ns", "100000");
 	advance(m, MS);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	spawn_nice(m, "B", 0);

@@ -4,6 +4,8 @@
  * runs two rules agree. test_cfs.c has the golden numbers and whole traces.
  */
 #include "cfs.h"
+#include "group.h"
+#include "sched/group.h"
 #include "sched/observe/decision.h"
 
 /* A runs beside B, and both are level. C sleeps: a test may place it as if it were new. */
@@ -66,6 +68,30 @@ static void a_turn_ends_with_its_slice_or_far_ahead_after_a_granularity(void **s
 	ASSERT_GOES_ON(&p, 749999, p.slice + 1);
 	ASSERT_ENDS(&p, 750000, p.slice + 1);
 	ASSERT_GOES_ON(&p, 750000, p.slice);
+	machine_free(p.m);
+}
+
+static u64 five_ms(struct fair_queue *q, struct entity *e)
+{
+	(void)q;
+	(void)e;
+	return 5 * MS;
+}
+
+static void a_slice_is_that_of_the_queues_policy(void **state)
+{
+	struct pair p = pair_new(0);
+	const struct fair_policy *cfs = p.q->policy;
+	struct fair_policy other = *cfs;
+
+	(void)state;
+	other.slice = five_ms;
+	p.q->policy = &other;
+	p.slice = 5 * MS;
+	ASSERT_GOES_ON(&p, p.slice, p.slice);
+	ASSERT_ENDS(&p, p.slice + 1, 0);
+	ASSERT_ENDS(&p, MS, p.slice + 1);
+	p.q->policy = cfs;
 	machine_free(p.m);
 }
 
@@ -225,6 +251,50 @@ static void who_never_ran_here_is_no_long_sleeper(void **state)
 	machine_free(p.m);
 }
 
+/* Where @e is placed that slept since @asleep, by the clock of its CPU, and was at @own. */
+static u64 wakes_at(struct pair *p, struct entity *e, u64 asleep, u64 own)
+{
+	e->exec_start = asleep;
+	e->vruntime = own;
+	p->q->hooks->place(p->q, e, ENQUEUE_WAKEUP);
+	return e->vruntime;
+}
+
+/* The clock of the CPU is not that of the machine here: it was read before, and is what counts. */
+static void a_sleep_is_too_long_if_longer_than_the_longest(void **state)
+{
+	const u64 longest = (1ull << 62) / 512;
+	struct pair p = pair_new(0);
+	u64 v = cfs_queue(p.q)->min_vruntime, now = p.q->rq->clock += 2 * longest;
+
+	(void)state;
+	set_feature(p.m, "NO_GENTLE_FAIR_SLEEPERS");
+	if (wakes_at(&p, p.c, now - longest, v + 20 * MS) != v + 20 * MS)
+		fail_msg("it slept for longest_sleep_ns, not longer, and lost its own vruntime");
+	if (wakes_at(&p, p.c, now - longest - 1, v + 20 * MS) != v - 6 * MS)
+		fail_msg("it slept longer than longest_sleep_ns, and was not placed at its credit");
+	machine_free(p.m);
+}
+
+static void an_idle_group_has_the_credit_of_an_idle_task(void **state)
+{
+	struct pair p = pair_new(0);
+	struct task_group *tg = new_group(p.m, NULL);
+	u64 v = cfs_queue(p.q)->min_vruntime;
+	s64 credit;
+
+	(void)state;
+	set_feature(p.m, "NO_GENTLE_FAIR_SLEEPERS");
+	set_tunable(p.m, "idle_min_granularity_ns", "100000");
+	assert_int_equal(task_group_set_idle(p.m->s, tg, true), 0);
+	credit = (s64)(v - wakes_at(&p, &tg->cpu[0].entity, 1, v - 20 * MS));
+	if (credit != 750000)
+		fail_msg("a group of SCHED_IDLE has a credit of %ld ns, where "
+			 "min_granularity_ns is right: 750000",
+			 credit);
+	machine_free(p.m);
+}
+
 /* --- the queue's time ------------------------------------------------------ */
 
 static void who_runs_but_is_not_queued_holds_no_time_back(void **state)
@@ -239,6 +309,21 @@ static void who_runs_but_is_not_queued_holds_no_time_back(void **state)
 		fail_msg("A is not queued, and still min_vruntime is %ld ns left of B, the first",
 			 (s64)(p.b->vruntime - cfs_queue(p.q)->min_vruntime));
 	p.a->queued = true;
+	machine_free(p.m);
+}
+
+static void who_runs_left_of_all_leads_the_time(void **state)
+{
+	struct pair p = pair_new(0);
+
+	(void)state;
+	p.b->vruntime += 5 * MS;
+	for (unsigned charge = 1; charge <= 3; charge++) {
+		p.q->hooks->charge(p.q, p.a, MS);
+		if (cfs_queue(p.q)->min_vruntime != p.a->vruntime)
+			fail_msg("A runs left of B, and min_vruntime is %ld ns right of A",
+				 (s64)(cfs_queue(p.q)->min_vruntime - p.a->vruntime));
+	}
 	machine_free(p.m);
 }
 
@@ -275,6 +360,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_turn_ends_with_its_slice_or_far_ahead_after_a_granularity),
+		cmocka_unit_test(a_slice_is_that_of_the_queues_policy),
 		cmocka_unit_test(a_tick_says_by_which_rule_it_decided),
 		cmocka_unit_test(who_used_up_its_slice_is_no_longer_nominated),
 		cmocka_unit_test(a_lead_is_compared_with_the_slice_in_real_time),
@@ -282,6 +368,9 @@ int main(void)
 		cmocka_unit_test(a_child_waits_for_its_debit_or_its_parent),
 		cmocka_unit_test(a_child_that_runs_first_asks_for_a_switch),
 		cmocka_unit_test(who_never_ran_here_is_no_long_sleeper),
+		cmocka_unit_test(a_sleep_is_too_long_if_longer_than_the_longest),
+		cmocka_unit_test(an_idle_group_has_the_credit_of_an_idle_task),
+		cmocka_unit_test(who_runs_left_of_all_leads_the_time),
 		cmocka_unit_test(who_runs_but_is_not_queued_holds_no_time_back),
 		cmocka_unit_test(who_leads_by_more_than_the_granularity_preempts),
 	};

@@ -32,7 +32,8 @@ static void check_wakeup(int nice, int policy, s64 v, u64 slept_ns, bool right)
 {
 	if (wakes_up_running(nice, policy, v, slept_ns) != right)
 		fail_msg("a sleeper of nice %d that wakes up at %ld %s one of nice 0 that runs at "
-			 "%d (ns from min_vruntime), and should %s",
+			 "%d (ns from min_vruntime), and should %s: the granularity of nice 0 is "
+			 "1 ms",
 			 nice, v, right ? "does not preempt" : "preempts", MS / 2,
 			 right ? "preempt" : "wait");
 }
