@@ -4,6 +4,7 @@
  * runqueue: balancing (Linux 6.1, docs/sources.md) beside a reference that is worked out here from
  * the definitions, on machines whose numbers are drawn. They are small: all borders are met.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "smp.h"
@@ -253,6 +254,25 @@ static const char *kind_of(enum migration_type type)
 	return type == MIGRATE_LOAD ? "load" : type == MIGRATE_UTIL ? "utilisation" : "tasks";
 }
 
+/* "CPU 2 with 3", or "nobody". The text lasts as long as one more is asked for. */
+static const char *cpu_with(struct machine *m, const struct wish *w, int cpu)
+{
+	static char texts[2][80];
+	static unsigned turn;
+	const struct rq *rq = cpu < 0 ? NULL : rq_of(m, (unsigned)cpu);
+	char *text = texts[turn++ % 2];
+
+	if (!rq)
+		return "nobody";
+	if (w->type == MIGRATE_LOAD)
+		snprintf(text, sizeof(texts[0]), "CPU %d with %lu, and a capacity of %lu", cpu,
+			 rq->fair.avg.load_avg, rq->capacity);
+	else
+		snprintf(text, sizeof(texts[0]), "CPU %d with %lu", cpu,
+			 w->type == MIGRATE_UTIL ? rq->fair.avg.util_avg : rq->fair.tasks.nr);
+	return text;
+}
+
 static void compare(struct machine *m, struct domain *sd, enum idle_type idle)
 {
 	struct pass p = { .s = m->s, .sd = sd, .dst = rq_of(m, 0), .idle = idle };
@@ -294,8 +314,8 @@ static void compare(struct machine *m, struct domain *sd, enum idle_type idle)
 		int got = rq ? (int)rq->cpu : -1, right = source_of(m, &p, found, &w);
 
 		if (got != right)
-			fail_msg("tasks are to come from CPU %d, where CPU %d is right (level %s)",
-				 got, right, sd->name);
+			fail_msg("%s come from %s, where %s is right (level %s)", kind_of(w.type),
+				 cpu_with(m, &w, got), cpu_with(m, &w, right), sd->name);
 	}
 }
 

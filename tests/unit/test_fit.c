@@ -7,6 +7,7 @@
 
 #include "group.h"
 #include "sched/balance/fit.h"
+#include "sched/balance/pass.h"
 #include "sched/fair/core/class.h"
 #include "speeds.h"
 
@@ -207,22 +208,54 @@ static void it_stays_where_the_fast_cpus_have_no_room(void **state)
 	machine_free(m);
 }
 
-/* A task that waits there comes only if it needs more. */
+/* A task that waits comes only if it needs more than the CPU where it waits, 447, has to spare. */
 static void what_fits_stays(void **state)
 {
-	struct machine *m = juno();
-	struct task *waits = user(m, 4, 900, ALL);
+	static const struct {
+		u64 util;
+		unsigned cpu;
+	} golden[] = { { 100, 4 }, { 357, 4 }, { 358, 0 }, { 819, 0 } };
 
 	(void)state;
-	crowd(m, 4, 1, ALL);
-	if (running(m, 4) == waits)
-		waits = list_first(&rq_of(m, 4)->fair_tasks, struct task, link);
-	waits->fair.avg.util_avg = 100;
-	rq_of(m, 4)->misfit_load = 1024;
-	assert_true(waits != running(m, 4));
-	pass(m, 0, 1, CPU_IDLE);
-	assert_int_equal(waits->cpu, 4);
-	assert_int_equal(rq_of(m, 0)->nr_running, 1); /* the other was asked to come */
+	for (unsigned i = 0; i < ARRAY_SIZE(golden); i++) {
+		struct machine *m = juno();
+		struct task *waits = user(m, 4, 900, ALL);
+
+		crowd(m, 4, 1, ALL);
+		if (running(m, 4) == waits)
+			waits = list_first(&rq_of(m, 4)->fair_tasks, struct task, link);
+		waits->fair.avg.util_avg = golden[i].util;
+		rq_of(m, 4)->misfit_load = 1024;
+		assert_true(waits != running(m, 4));
+		pass(m, 0, 1, CPU_IDLE);
+		if (waits->cpu != golden[i].cpu)
+			fail_msg(
+				"a task with a utilisation of %lu waits on a CPU of 447, and after "
+				"a pass for a CPU of 1024 it is on CPU %u, where %u is right",
+				golden[i].util, waits->cpu, golden[i].cpu);
+		assert_int_equal(rq_of(m, 0)->nr_running, 1); /* it, or who ran there */
+		machine_free(m);
+	}
+}
+
+/* One CPU of the slow ones is compared by its tasks, not by CPUs that idle: half of four move. */
+static void a_part_of_one_cpu_is_compared_by_tasks(void **state)
+{
+	struct machine *m = juno();
+	struct pass p = { .s = m->s, .sd = domain_of(m, 0, 1), .dst = rq_of(m, 0) };
+
+	(void)state;
+	crowd(m, 4, 4, BIT(4));
+	/* So much does not fit, and yet the part is not overloaded. */
+	rq_of(m, 4)->fair.avg.util_avg = rq_of(m, 4)->fair.avg.runnable_avg = 370;
+	p.sd->parts->next->imbalance = false; /* affinity is not the matter */
+	p.idle = CPU_IDLE;
+	p.cpus.bits[0] = BIT(0) | BIT(1) | BIT(4);
+	assert_non_null(find_busiest_group(&p));
+	if (p.type != MIGRATE_TASKS || p.imbalance != 2)
+		fail_msg("%lld (%s) are to move to two CPUs that idle from one that has four "
+			 "tasks, where 2 tasks are right",
+			 (long long)p.imbalance, p.type == MIGRATE_TASKS ? "tasks" : "no tasks");
 	machine_free(m);
 }
 
@@ -458,6 +491,7 @@ int main(void)
 		cmocka_unit_test(it_does_not_come_to_one_that_is_hardly_faster),
 		cmocka_unit_test(it_stays_where_the_fast_cpus_have_no_room),
 		cmocka_unit_test(what_fits_stays),
+		cmocka_unit_test(a_part_of_one_cpu_is_compared_by_tasks),
 		cmocka_unit_test(a_slow_cpu_does_not_rob_fast_ones),
 		cmocka_unit_test(fast_cpus_with_room_keep_their_tasks),
 		cmocka_unit_test(its_tick_calls_for_help),
