@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The checks of the source find what they are for, and nothing else."""
 
+import contextlib
+import functools
 import os
 import pathlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 
@@ -189,6 +192,30 @@ def test_a_golden_number_that_differs_is_found_and_mended(tmp_path, monkeypatch)
     assert "13685 stands there, the model says 13684" in golden.compare(block, write=False)[0]
     golden.compare(block, write=True)
     assert (tmp_path / block.file).read_text() == right
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_objects_that_another_test_removes_meanwhile_are_not_copied(tmp_path, monkeypatch, is_there):
+    """An object that is there and cannot be copied is an error."""
+    (tmp_path / "build").mkdir()
+    for name in ("kept.o", "other.o"):
+        (tmp_path / "build" / name).write_text(name)
+    (tmp_path / "build/tree-1.unfinished").mkdir()
+    copy, gone = shutil.copy2, os.path.join("build", "other.o")
+
+    def refuse(source, *where, **how):
+        if os.fspath(source) != gone and getattr(source, "path", None) != gone:
+            return copy(source, *where, **how)
+        if not is_there:
+            os.unlink(gone)
+        raise OSError("refused")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(mutants, "SCRATCH", pathlib.Path("build/mutants"))
+    monkeypatch.setattr(mutants, "BUILT", pathlib.Path("build"))
+    monkeypatch.setattr(shutil, "copytree", functools.partial(shutil.copytree, copy_function=refuse))
+    with pytest.raises(shutil.Error) if is_there else contextlib.nullcontext():
+        mutants.seed([], tmp_path / "copy")
+    assert sorted(os.listdir("copy/build")) == ["kept.o"]
 
 
 def header(run, noticed_by):
