@@ -63,7 +63,7 @@ static void *page_of(struct file *f, u64 offset)
 	u64 pa = f->ops->map_page(f, offset);
 
 	debug_assert(offset % PAGE_SIZE == 0 && offset < size);
-	return pa ? phys_to_virt(pa) : NULL;
+	return is_page(pa) ? phys_to_virt(pa) : NULL;
 }
 
 static int vdso_init(void)

@@ -224,8 +224,8 @@ long file_read_kernel(struct file *f, void *buf, size_t n, u64 pos)
 	for (size_t done = 0, len; done < n; done += len, pos += len) {
 		u64 pa = f->ops->map_page(f, ALIGN_DOWN(pos, PAGE_SIZE));
 
-		if (!pa || pa == NO_ROOM)
-			return done ? (long)done : -ENOMEM;
+		if (!is_page(pa))
+			return done || pa == BEHIND_END ? (long)done : -ENOMEM;
 		len = min(n - done, (size_t)(PAGE_SIZE - pos % PAGE_SIZE));
 		memcpy((char *)buf + done, (char *)phys_to_virt(pa) + pos % PAGE_SIZE, len);
 		page_put(pa);

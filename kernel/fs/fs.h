@@ -48,12 +48,11 @@ struct file_ops { /* every pointer may be NULL; the default is in the comment */
 	/* Give the file its pages in this range; to the file's end as it is, or beyond if @grow. */
 	long (*allocate)(struct inode *i, u64 offset, u64 len, bool grow); /* -ENODEV */
 	/*
-	 * Physical page at @offset for mmap, with a reference the caller owns; 0 beyond the end or
-	 * out of memory. A hole gets a page. Called with mm->lock held, so it takes no lock that is
-	 * held across a user copy.
+	 * Physical page at @offset for mmap, with a reference the caller owns; else 0, out of
+	 * memory, NO_ROOM or BEHIND_END: see is_page(). A hole gets a page. Called with mm->lock
+	 * held, so it takes no lock that is held across a user copy.
 	 */
 	u64 (*map_page)(struct file *f, u64 offset); /* -ENODEV from mmap */
-#define NO_ROOM 1ull /* of map_page: the file system has no page left for it */
 	/* Before a mapping of this range of the file: 0 or -errno. No lock held. */
 	int (*mmap)(struct file *f, u64 offset, u64 len, bool shared); /* 0 */
 	/*
@@ -62,6 +61,15 @@ struct file_ops { /* every pointer may be NULL; the default is in the comment */
 	 */
 	int (*readdir)(struct file *f, emit_fn emit, void *arg); /* the name tree's */
 };
+
+/* Answers of map_page, which alone knows them: a moment later the file may have another size. */
+#define NO_ROOM	   1ull /* the file system has no page left for it */
+#define BEHIND_END 2ull /* the file ends before it */
+
+static inline bool is_page(u64 pa)
+{
+	return pa > BEHIND_END;
+}
 
 /* A name in a mounted file system. Holders own a reference to both halves. */
 struct path {

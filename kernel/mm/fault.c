@@ -56,10 +56,7 @@ static u64 copy_frame(u64 src)
 	return pa;
 }
 
-/*
- * The file's frame behind @page of @v, referenced; 0 past its end or without memory; NO_ROOM if its
- * file system is full.
- */
+/* The file's frame behind @page of @v, referenced, or why there is none: see map_page. */
 static u64 file_page(const struct vma *v, u64 page)
 {
 	debug_assert(v->file);
@@ -90,7 +87,7 @@ static void map_around(struct mm *mm, const struct vma *v, u64 page)
 		if (arch_pt_lookup(mm->pt_root, va, &pa, &prot))
 			continue;
 		pa = file_page(v, va);
-		if (!pa || pa == NO_ROOM || map_page(mm, va, pa, file_prot(v)) != FAULT_OK)
+		if (!is_page(pa) || map_page(mm, va, pa, file_prot(v)) != FAULT_OK)
 			return;
 	}
 }
@@ -100,10 +97,8 @@ static enum fault fault_file(struct mm *mm, const struct vma *v, u64 page, unsig
 	u64 pa = file_page(v, page);
 
 	assert_mm_held(mm);
-	if (pa == NO_ROOM)
-		return FAULT_BUS;
-	if (!pa)
-		return v->offset + (page - v->start) < file_size(v->file) ? FAULT_OOM : FAULT_BUS;
+	if (!is_page(pa))
+		return pa ? FAULT_BUS : FAULT_OOM;
 	if (access == PT_WRITE && vma_is_private(v)) {
 		u64 copy = copy_frame(pa);
 

@@ -308,7 +308,7 @@ static u64 perf_map_page(struct file *f, u64 offset)
 	if (pa)
 		page_get(pa);
 	perf_ring_put(ring);
-	return pa;
+	return pa ?: BEHIND_END;
 }
 
 /* From now on @e writes to the ring of @other. 0 or -EINVAL. */

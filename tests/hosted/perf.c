@@ -148,7 +148,7 @@ static long page_of(struct file *f, bool drain)
 {
 	u64 pa = f->ops->map_page(f, 0), *words = (u64 *)pa;
 
-	if (!pa)
+	if (!is_page(pa))
 		return 0;
 	if (drain)
 		words[CONTROL_TAIL] = words[CONTROL_HEAD];

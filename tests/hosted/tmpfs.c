@@ -282,8 +282,8 @@ static long map_byte(struct file *f, u64 offset)
 	u64 pa = f->ops->map_page(f, ALIGN_DOWN(offset, PAGE_SIZE));
 	long byte;
 
-	if (!pa || pa == NO_ROOM)
-		return pa ? -ENOSPC : -ENXIO;
+	if (!is_page(pa))
+		return pa == BEHIND_END ? -ENXIO : pa ? -ENOSPC : -ENOMEM;
 	byte = ((const u8 *)phys_to_virt(pa))[offset % PAGE_SIZE];
 	page_put(pa);
 	return byte;

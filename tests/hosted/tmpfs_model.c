@@ -468,8 +468,8 @@ static long map_byte(struct tmpfs_model *m, u8 file, const struct call *call,
 
 	if (offset / PAGE * PAGE >= m->files[file].size)
 		return -ENXIO;
-	if (!take_page(m, file, offset / PAGE, a->failed && a->value == -ENXIO))
-		return a->failed && a->value == -ENXIO ? -ENXIO : -ENOSPC;
+	if (!take_page(m, file, offset / PAGE, a->failed && a->value == -ENOMEM))
+		return a->failed && a->value == -ENOMEM ? -ENOMEM : -ENOSPC;
 	return byte_at(m, file, offset);
 }
 

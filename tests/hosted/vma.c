@@ -55,7 +55,7 @@ static bool fill(struct space *o)
 	for (unsigned i = 0; i < FILE_PAGES && o->file; i++) {
 		u64 pa = o->file->ops->map_page(o->file, i * PAGE_SIZE);
 
-		if (!pa)
+		if (!is_page(pa))
 			return false;
 		*(u8 *)pa = (u8)(100 + i);
 		page_put(pa);

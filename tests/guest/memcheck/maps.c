@@ -230,6 +230,29 @@ static void file_made_shorter_in_forks(void)
 		EXPECT(file_byte(fd, (off_t)PAGE + i) == 1);
 }
 
+static void cut_and_grow(void *fd)
+{
+	for (;;)
+		EXPECT(!ftruncate(*(int *)fd, 0) && !ftruncate(*(int *)fd, PAGE));
+}
+
+/* A touch of a file that is cut and grows again finds the page or does not; memory there is. */
+static void file_touched_while_cut(void)
+{
+	enum { TOUCHES = 10000 };
+	int fd = make_file(), status;
+	char *p = mmap(NULL, PAGE, RW, MAP_SHARED, fd, 0);
+	pid_t cutter = spawn(cut_and_grow, &fd);
+
+	EXPECT(p != MAP_FAILED);
+	for (int i = 0; i < TOUCHES; i++) {
+		int fault = fault_of(p, true);
+
+		EXPECT(!fault || fault == BUSERR);
+	}
+	EXPECT(!kill(cutter, SIGKILL) && waitpid(cutter, &status, 0) > 0 && WIFSIGNALED(status));
+}
+
 static long faults(void)
 {
 	struct rusage usage;
@@ -448,6 +471,7 @@ const struct check map_tests[] = {
 	{ "file-shared", file_shared },
 	{ "file-shorter", file_made_shorter },
 	{ "file-shorter-forks", file_made_shorter_in_forks },
+	{ "file-touched-while-cut", file_touched_while_cut },
 	{ "flags-are-known", flags_are_known },
 	{ "refused-advice", refused_advice },
 	{ "moving", moving },
