@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A program comes and goes: by a write to fair_class, at boot (sched=scx:FILE), or because it has
- * come to its end. Then a timer, which looks now and then while a program is loaded, wakes the
- * kernel thread that unloads it; so it does for tasks that have left the program.
+ * come to its end. A timer, which looks now and then while a program is loaded, then has all tasks
+ * go on without it, and wakes the kernel thread that unloads it. The timer does not leave the first
+ * to the thread: a task that waits with the program may hold a lock that the thread needs. It wakes
+ * the thread for tasks that have left the program, too.
  */
 #include "kernel/cgroup/cgroup.h"
 #include "kernel/contract.h"
@@ -32,6 +34,9 @@ static struct {
 	bool unloading; /* as that */
 	struct ktimer look;
 	bool has_helper;
+	bool bypassed;	  /* no task waits with the program any more; also read without the lock */
+	char *dump;	  /* DUMP_MAX: the state in which the program erred */
+	size_t dump_size; /* 0: it did not */
 } state = { .lock = MUTEX_INIT(state.lock) };
 static struct waitq news = WAITQ_INIT(news);
 
@@ -87,11 +92,14 @@ static void free_program(void)
 	scx_groups_free();
 	mutex_unlock(&cgroup_mutex);
 	vmap_free(state.memory);
+	vmap_free(state.dump);
 	vmap_free(scx.task);
 	scx_object = NULL;
 	scx = (struct scx){ 0 };
 	scx_object_close(&state.object);
-	state.memory = NULL;
+	state.memory = state.dump = NULL;
+	state.dump_size = 0;
+	WRITE_ONCE(state.bypassed, false);
 }
 
 static void say_end(const struct ext_exit *end)
@@ -103,17 +111,16 @@ static void say_end(const struct ext_exit *end)
 		kprintf("sched_ext: %s: %s\n", name, end->message);
 }
 
-/* The state in which a scheduler erred, to the console. */
-static void say_state(void)
+/*
+ * From now on the program decides nothing, and the kernel runs its tasks. In the timer, or behind
+ * its last call.
+ */
+static void bypass(void)
 {
-	char *text = vmap_alloc(DUMP_MAX);
-	size_t n;
-
-	if (!text)
-		return;
-	with_irqs_off(n = sched_ext_dump(machine, text, DUMP_MAX));
-	console_write(text, n);
-	vmap_free(text);
+	if (sched_ext_ended(machine))
+		state.dump_size = sched_ext_dump(machine, state.dump, DUMP_MAX);
+	sched_ext_bypass(machine);
+	WRITE_ONCE(state.bypassed, true);
 }
 
 static void unload_locked(void)
@@ -125,9 +132,9 @@ static void unload_locked(void)
 		return;
 	state.unloading = true;
 	ktimer_cancel(&state.look);
-	if (sched_ext_ended(machine))
-		say_state();
-	with_irqs_off(sched_ext_bypass(machine));
+	if (!state.bypassed)
+		with_irqs_off(bypass());
+	console_write(state.dump, state.dump_size);
 	sched_ext_leave(machine);
 	settle_until_empty();
 	scx_wait_for_calls();
@@ -152,15 +159,17 @@ void scx_unload(void)
 /* Is there something to do for the helper? */
 static bool has_news(void)
 {
-	return sched_ext_ended(machine) || scx_has_left();
+	return READ_ONCE(state.bypassed) || scx_has_left();
 }
 
 static void look(struct ktimer *timer)
 {
+	if (sched_ext_ended(machine))
+		bypass();
+	else
+		ktimer_start(timer, clock_ns() + LOOK_NS);
 	if (has_news())
 		waitq_wake(&news, 0);
-	if (!sched_ext_ended(machine))
-		ktimer_start(timer, clock_ns() + LOOK_NS);
 }
 
 /* It is more urgent than all that a scheduler may have left waiting. */
@@ -173,7 +182,7 @@ static void helper(void *unused)
 	for (;;) {
 		wait_event_idle(&news, has_news());
 		mutex_lock(&state.lock);
-		if (sched_ext_ended(machine))
+		if (state.bypassed)
 			unload_locked();
 		else if (state.loaded)
 			scx_free_left();
@@ -228,8 +237,9 @@ static const char *check_program(struct scx_object *o, const char *constants, in
 static const char *prepare(void)
 {
 	state.memory = vmap_alloc(sched_ext_size(arch_nr_cpus, NR_DSQS));
+	state.dump = vmap_alloc(DUMP_MAX);
 	scx.task = vmap_alloc(PID_MAX * sizeof(*scx.task));
-	if (!state.memory || !scx.task || !scx_groups_prepare())
+	if (!state.memory || !state.dump || !scx.task || !scx_groups_prepare())
 		return "needs more memory than there is";
 	scx.nr_tasks = PID_MAX;
 	scx.idle = (struct task_struct){ .comm = "swapper", .flags = PF_IDLE };
@@ -254,10 +264,11 @@ static const char *start(int *err)
 	scx_object_protect_constants(&state.object);
 	state.loaded = true;
 	state.nr_loads++;
+	/* Before this very task is the program's. */
+	ktimer_start(&state.look, clock_ns() + LOOK_NS);
 	settle_all();
 	with_irqs_off(sched_ext_outside(machine, scx_attached, NULL));
 	kprintf("sched_ext: BPF scheduler \"%s\" enabled\n", state.ops.name);
-	ktimer_start(&state.look, clock_ns() + LOOK_NS);
 	scx_show_root(true);
 	return NULL;
 }

@@ -505,6 +505,35 @@ def test_a_mistake_ends_the_scheduler_and_not_the_machine(guest, tmp_path, mista
         assert sum(shares(part)) == pytest.approx(100, abs=0.1) and re.search("^disabled$", part, re.MULTILINE)
 
 
+KEEPS = """#include <scx/common.bpf.h>
+static bool kept;
+void BPF_STRUCT_OPS(keeps_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    if (p->comm[0] == 's' && p->comm[1] == 'h')
+        kept = true;
+    else if (kept)
+        scx_bpf_error("the shell waits");
+    else
+        scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, 1000000, enq_flags);
+}
+void BPF_STRUCT_OPS(keeps_enable, struct task_struct *p)
+{
+    p->scx.slice = 1;
+}
+SCX_OPS_DEFINE(keeps_ops, .enqueue = (void *)keeps_enqueue, .enable = (void *)keeps_enable, .name = "keeps");
+"""
+
+
+def test_whoever_loads_a_program_may_wait_with_it_when_it_ends(guest, tmp_path):
+    """The loader, which has a later number than the hogs, holds what the kernel needs to unload the program."""
+    source = tmp_path / "keeps.bpf.c"
+    source.write_text(KEEPS, encoding="utf-8")
+    text = guest(f"hog -q -n 3 -t 200ms > /dev/null & sleep 0.02; sh -c '{use('scx:/root/keeps.o')} true'; sleep 0.05; "
+                 f"cat {ROOT_DIR}/state; wait", cpus=1, icount=True, files=files_of(path_of(source)),
+                 append="hung_task_panic=1")
+    assert "keeps: the shell waits\n" in text and text.rstrip().splitlines()[-2] == "disabled"
+
+
 # Each time that a task is picked its slice was used up by the operation before.
 SLOW = """#include <scx/common.bpf.h>
 void BPF_STRUCT_OPS(slow_enqueue, struct task_struct *p, u64 enq_flags)

@@ -7,6 +7,7 @@
 
 #include "group.h"
 #include "sched/ext.h"
+#include "smp.h"
 
 /* Returns the scheduler's view of a task. There is one, for the scheduler has one task. */
 static struct ext_seen *attach(struct ext_call *call, struct task *t)
@@ -122,11 +123,45 @@ static void a_fair_task_that_is_not_alone_any_more_is_shared(void **state)
 	free(memory);
 }
 
+static void check_the_chooser(struct machine *m)
+{
+	assert_true(rq_of(m, 0)->pulling && rq_of(m, 0)->curr != rq_of(m, 0)->idle);
+	sched_check(m->s);
+}
+
+/* CPU 0 has found no task of ext, and looks at CPU 1 for others before it idles. */
+static void a_cpu_that_is_choosing_may_have_looked_for_tasks_of_ext(void **state)
+{
+	struct machine *m = machine_new(2, 1000);
+	struct cpumask second = { 0 };
+	struct task *first;
+	void *memory = load(m, &in_order);
+
+	(void)state;
+	first = spawn(m, "first", SCHED_NORMAL, 0);
+	cpumask_set(&second, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		struct task *t = spawn(m, "stays", SCHED_NORMAL, 0);
+
+		assert_int_equal(sched_set_affinity(m->s, t, &second), 0);
+		settle(m);
+	}
+	assert_task(running(m, 0), first);
+	rq_of(m, 0)->avg_idle = 1000 * MS;
+	m->on_unlocked = check_the_chooser;
+	block(m, 0, TASK_INTERRUPTIBLE);
+	assert_null(m->on_unlocked);
+	sched_check(m->s);
+	machine_free(m);
+	free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_task_that_leaves_a_throttled_group_preempts_a_less_urgent_class),
 		cmocka_unit_test(a_fair_task_that_is_not_alone_any_more_is_shared),
+		cmocka_unit_test(a_cpu_that_is_choosing_may_have_looked_for_tasks_of_ext),
 	};
 
 	return cmocka_run_group_tests_name("partial", tests, NULL, NULL);
