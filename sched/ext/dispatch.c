@@ -33,15 +33,22 @@ void ext_local_in(struct ext_rq *er, struct task *t, u64 flags)
 /* Where a task goes: a queue that is not local, or the local one of a CPU. */
 struct target {
 	struct ext_dsq *q; /* NULL: local */
+	u64 id;		   /* of q, as it was found */
 	u32 cpu;
 };
+
+static void choose_global(struct ext *x, struct target *target)
+{
+	target->q = &x->global;
+	target->id = EXT_DSQ_GLOBAL;
+}
 
 /* Where the number @id points for @er's CPU; false and a fault if nowhere. */
 static bool find_target(struct ext_rq *er, u64 id, struct target *target)
 {
 	struct ext *x = er->x;
 
-	*target = (struct target){ .cpu = er->rq->cpu };
+	*target = (struct target){ .id = id, .cpu = er->rq->cpu };
 	if (id == EXT_DSQ_LOCAL)
 		return true;
 	if ((id & EXT_DSQ_LOCAL_ON) == EXT_DSQ_LOCAL_ON) {
@@ -90,7 +97,7 @@ static bool deliver_held(struct ext_rq *er, struct task *t, struct rq *src, stru
 	if (mine) {
 		ext_part(t)->holding = 0;
 		if (target.q) {
-			ext_dsq_in(from, target.q, t, flags);
+			ext_dsq_in(from, target.q, target.id, t, flags);
 		} else if (target.cpu == src->cpu) {
 			ext_local_in(from, t, flags);
 		} else {
@@ -133,7 +140,7 @@ static void check_target(struct ext_rq *er, const struct task *t, struct target 
 	else
 		ext_fault(er->x, er, "SCX_DSQ_LOCAL[_ON] cannot move %s[%d] from CPU %u to %u",
 			  t->comm, t->pid, t->cpu, target->cpu);
-	target->q = &er->x->global;
+	choose_global(er->x, target);
 }
 
 /*
@@ -146,10 +153,10 @@ static bool goes_to_queue(struct ext_rq *er, struct task *t, u64 id, u64 flags,
 	struct ext_dsq *global = &er->x->global;
 
 	if (!find_target(er, id, target))
-		target->q = global;
+		choose_global(er->x, target);
 	check_target(er, t, target);
 	if (target->q)
-		ext_dsq_in(er, target->q, t, target->q == global ? 0 : flags);
+		ext_dsq_in(er, target->q, target->id, t, target->q == global ? 0 : flags);
 	return target->q;
 }
 
@@ -424,7 +431,7 @@ void ext_move_deferred(struct ext_rq *er)
 			ext_part(t)->sticky = 0;
 			if (task_allowed(t, to))
 				ext_count(er, EXT_EV_DISPATCH_LOCAL_DSQ_OFFLINE);
-			ext_dsq_in(er, &er->x->global, t, 0);
+			ext_global_in(er, t);
 		}
 	}
 }

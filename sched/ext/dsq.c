@@ -68,18 +68,30 @@ static bool mixes_orders(const struct ext_dsq *q, u64 flags)
 	return q->nr && !rb_is_empty(&q->order) == !(flags & EXT_ENQ_PRIQ);
 }
 
-void ext_dsq_in(struct ext_rq *er, struct ext_dsq *q, struct task *t, u64 flags)
+void ext_dsq_in(struct ext_rq *er, struct ext_dsq *q, u64 id, struct task *t, u64 flags)
 {
 	bool mixed;
 
 	host_lock(&q->lock);
+	if (unlikely(q->id != id)) {
+		host_unlock(&q->lock);
+		ext_fault(er->x, er, "DSQ 0x%llx is destroyed as %s[%d] is inserted",
+			  (unsigned long long)id, t->comm, t->pid);
+		ext_global_in(er, t);
+		return;
+	}
 	mixed = mixes_orders(q, flags);
 	ext_dsq_add(q, t, flags);
 	__atomic_store_n(&ext_part(t)->op, OP_NONE, __ATOMIC_RELEASE);
 	host_unlock(&q->lock);
 	if (unlikely(mixed))
 		ext_fault(er->x, er, "DSQ 0x%llx has tasks in both orders, FIFO and vtime",
-			  (unsigned long long)q->id);
+			  (unsigned long long)id);
+}
+
+void ext_global_in(struct ext_rq *er, struct task *t)
+{
+	ext_dsq_in(er, &er->x->global, EXT_DSQ_GLOBAL, t, 0);
 }
 
 void ext_dsq_del(struct task *t)
@@ -144,7 +156,14 @@ void ext_withdraw(struct ext_rq *er, struct task *t)
 	e->holding = 0;
 }
 
-/* --- the table ------------------------------------------------------------ */
+/*
+ * --- the table ------------------------------------------------------------
+ *
+ * PROTOCOL: queues that go. Whoever finds a queue holds no lock when it goes there, and the queue
+ * may be destroyed meanwhile, or be another one by then. So its number changes under its own lock,
+ * and an insert or a walk looks at the number again under that. Memory of a queue that is destroyed
+ * is free for another one when no walk is in it any more.
+ */
 
 static struct ext_dsq **bucket_of(struct ext *x, u64 id)
 {
@@ -172,62 +191,96 @@ struct ext_dsq *ext_dsq_find(struct ext *x, u64 id)
 	return q;
 }
 
-static struct ext_dsq *free_one(struct ext *x)
+/* Memory for a queue, which is the caller's from now on; NULL: there is none. */
+static struct ext_dsq *take_free(struct ext *x)
 {
-	SCHED_DEBUG_ASSERT(host_lock_held(&x->lock));
-	for (u32 i = 0; i < x->nr_dsqs; i++)
+	struct ext_dsq *q = NULL;
+
+	host_lock(&x->lock);
+	for (u32 i = 0; i < x->nr_dsqs && !q; i++)
 		if (!x->dsq[i].used)
-			return &x->dsq[i];
-	return NULL;
+			q = &x->dsq[i];
+	if (q)
+		q->used = true;
+	host_unlock(&x->lock);
+	return q;
+}
+
+static void give_free(struct ext *x, struct ext_dsq *q)
+{
+	host_lock(&x->lock);
+	q->used = false;
+	host_unlock(&x->lock);
+}
+
+/* False: there is one of its number. */
+static bool add_to_table(struct ext *x, struct ext_dsq *q)
+{
+	struct ext_dsq **bucket = bucket_of(x, q->id);
+	bool is_new;
+
+	host_lock(&x->lock);
+	is_new = !find_in(*bucket, q->id);
+	if (is_new) {
+		q->next = *bucket;
+		*bucket = q;
+	}
+	host_unlock(&x->lock);
+	return is_new;
+}
+
+static struct ext_dsq *take_from_table(struct ext *x, u64 id)
+{
+	struct ext_dsq **at = bucket_of(x, id), *q;
+
+	host_lock(&x->lock);
+	while (*at && (*at)->id != id)
+		at = &(*at)->next;
+	q = *at;
+	if (q)
+		*at = q->next;
+	host_unlock(&x->lock);
+	return q;
 }
 
 int ext_create_dsq(struct ext_call *c, u64 id)
 {
-	struct ext *x = c->x;
-	struct ext_dsq *q = NULL;
-	int err;
+	struct ext_dsq *q;
 
 	if (id & EXT_DSQ_BUILTIN)
 		return -EINVAL;
-	host_lock(&x->lock);
-	err = find_in(*bucket_of(x, id), id) ? -EEXIST : 0;
-	if (!err) {
-		q = free_one(x);
-		err = q ? 0 : -ENOMEM;
-	}
-	if (q) {
-		ext_dsq_init(q, id);
-		q->used = true;
-		q->next = *bucket_of(x, id);
-		*bucket_of(x, id) = q;
-	}
-	host_unlock(&x->lock);
-	return err;
+	if (ext_dsq_find(c->x, id))
+		return -EEXIST;
+	q = take_free(c->x);
+	if (!q)
+		return -ENOMEM;
+	host_lock(&q->lock);
+	q->id = id;
+	host_unlock(&q->lock);
+	if (add_to_table(c->x, q))
+		return 0;
+	give_free(c->x, q);
+	return -EEXIST;
 }
 
 void ext_destroy_dsq(struct ext_call *c, u64 id)
 {
-	struct ext *x = c->x;
-	struct ext_dsq **at;
-	bool busy = false;
+	struct ext_dsq *q = id & EXT_DSQ_BUILTIN ? NULL : take_from_table(c->x, id);
+	bool busy, walked;
 
-	if (id & EXT_DSQ_BUILTIN)
+	if (!q)
 		return;
-	host_lock(&x->lock);
-	at = bucket_of(x, id);
-	while (*at && (*at)->id != id)
-		at = &(*at)->next;
-	if (*at) {
-		busy = (*at)->nr;
-		if (!busy) {
-			(*at)->used = false;
-			*at = (*at)->next;
-		}
-	}
-	host_unlock(&x->lock);
+	host_lock(&q->lock);
+	busy = q->nr;
+	if (!busy)
+		q->id = EXT_DSQ_INVALID;
+	walked = !list_empty(&q->tasks);
+	host_unlock(&q->lock);
 	if (busy)
-		ext_fault(x, c->er, "attempting to destroy the DSQ 0x%llx, in which tasks wait",
+		ext_fault(c->x, c->er, "attempting to destroy the DSQ 0x%llx, in which tasks wait",
 			  (unsigned long long)id);
+	else if (!walked)
+		give_free(c->x, q);
 }
 
 s32 ext_dsq_nr(struct ext_call *c, u64 id)
@@ -269,19 +322,23 @@ _Static_assert(sizeof(struct walk) <= sizeof(struct ext_iter), "a host has room 
 int ext_iter_begin(struct ext_call *c, struct ext_iter *it, u64 id, u64 flags)
 {
 	struct walk *w = (struct walk *)it;
+	struct ext_dsq *q;
 
 	*w = (struct walk){ .at.cursor = true, .reverse = flags & EXT_ITER_REVERSE };
-	w->q = id & EXT_DSQ_BUILTIN ? NULL : ext_dsq_find(c->x, id);
-	if (!w->q)
+	q = id & EXT_DSQ_BUILTIN ? NULL : ext_dsq_find(c->x, id);
+	if (!q)
 		return -ENOENT;
-	host_lock(&w->q->lock);
-	w->seq = w->q->seq;
-	if (w->reverse)
-		list_add_tail(&w->q->tasks, &w->at.list);
-	else
-		list_add_head(&w->q->tasks, &w->at.list);
-	host_unlock(&w->q->lock);
-	return 0;
+	host_lock(&q->lock);
+	if (q->id == id) {
+		w->q = q;
+		w->seq = q->seq;
+		if (w->reverse)
+			list_add_tail(&q->tasks, &w->at.list);
+		else
+			list_add_head(&q->tasks, &w->at.list);
+	}
+	host_unlock(&q->lock);
+	return w->q ? 0 : -ENOENT;
 }
 
 /* Did @t enter the queue of @w after the walk began? */
@@ -317,13 +374,17 @@ struct task *ext_iter_next(struct ext_call *c, struct ext_iter *it)
 void ext_iter_end(struct ext_call *c, struct ext_iter *it)
 {
 	struct walk *w = (struct walk *)it;
+	struct ext_dsq *q = w->q;
+	bool last;
 
-	(void)c;
-	if (!w->q)
+	if (!q)
 		return;
-	host_lock(&w->q->lock);
+	host_lock(&q->lock);
 	list_del(&w->at.list);
-	host_unlock(&w->q->lock);
+	last = q->id == EXT_DSQ_INVALID && list_empty(&q->tasks);
+	host_unlock(&q->lock);
+	if (last)
+		give_free(c->x, q);
 	w->q = NULL;
 }
 

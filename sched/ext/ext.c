@@ -19,7 +19,7 @@ static void place_globally(struct ext_rq *er, struct task *t)
 	if (er->x->bypass)
 		ext_count(er, EXT_EV_BYPASS_DISPATCH);
 	ext_refill(er, t);
-	ext_dsq_in(er, &er->x->global, t, 0);
+	ext_global_in(er, t);
 	class_because(er->rq, REASON_bypassed);
 }
 

@@ -45,7 +45,7 @@ struct ext_link {
 /* guarded by: its lock; of a local one: the runqueue's */
 struct ext_dsq {
 	struct host_lock lock;
-	u64 id;
+	u64 id;		      /* see PROTOCOL: queues that go (dsq.c); EXT_DSQ_INVALID: gone */
 	struct list tasks;    /* of ext_link, in order */
 	struct rb_tree order; /* those in order of vtime: all, or none */
 	u32 nr, seq;
@@ -124,7 +124,7 @@ struct ext {
 	struct cpumask idle, cores; /* idle CPUs, those of idle cores; bits changed atomically */
 	u32 distribute;		    /* the idle CPU that was picked last; a hint */
 	struct ext_dsq global;
-	struct host_lock lock; /* guards bucket, and dsq.used, id, next */
+	struct host_lock lock; /* guards bucket, and dsq.used, next */
 	struct ext_dsq *bucket[EXT_BUCKETS];
 	struct ext_dsq *dsq;
 	u32 nr_dsqs;
@@ -188,10 +188,13 @@ struct ext_dsq *ext_dsq_find(struct ext *x, u64 id);
 /* @t, in no queue, enters @q, whose lock is held, or is not there. */
 void ext_dsq_add(struct ext_dsq *q, struct task *t, u64 flags);
 /*
- * The same of one that is not local, on behalf of @er's CPU. Takes its lock; a claim of @t
- * (OP_DISPATCHING) ends under it.
+ * The same of one that is not local and had the number @id when it was found, for @er's CPU. Takes
+ * its lock; a claim of @t (OP_DISPATCHING) ends under it. If the queue has gone: a fault, and @t
+ * enters the global one.
  */
-void ext_dsq_in(struct ext_rq *er, struct ext_dsq *q, struct task *t, u64 flags);
+void ext_dsq_in(struct ext_rq *er, struct ext_dsq *q, u64 id, struct task *t, u64 flags);
+/* The same of the global queue. */
+void ext_global_in(struct ext_rq *er, struct task *t);
 /* @t leaves its queue, which is locked or local. */
 void ext_dsq_del(struct task *t);
 /* The queue of a walk, or NULL. */

@@ -243,6 +243,8 @@ static void init_memory(struct ext *x, struct sched *s, unsigned nr_dsqs, const 
 	x->dsq = (struct ext_dsq *)&x->cpu[s->nr_cpus];
 	x->nr_dsqs = nr_dsqs;
 	ext_dsq_init(&x->global, EXT_DSQ_GLOBAL);
+	for (u32 i = 0; i < nr_dsqs; i++)
+		ext_dsq_init(&x->dsq[i], EXT_DSQ_INVALID);
 	for (u32 cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct ext_rq *er = &x->cpu[cpu];
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A loaded scheduler that has the tasks of SCHED_EXT only: fair tasks of a CPU come first, however
- * they came to be there.
+ * A loaded scheduler: one that has the tasks of SCHED_EXT only, so that fair tasks of a CPU come
+ * first, however they came to be there; and queues that are destroyed while they are in use.
  */
 #include <stdlib.h>
 
 #include "group.h"
-#include "sched/ext.h"
+#include "lib/errno.h"
+#include "sched/ext/ext.h"
 #include "smp.h"
+
+#define QUEUES 2u
 
 /* Returns the scheduler's view of a task. There is one, for the scheduler has one task. */
 static struct ext_seen *attach(struct ext_call *call, struct task *t)
@@ -28,12 +31,12 @@ static const struct ext_ops in_order = {
 
 static void *load(struct machine *m, const struct ext_ops *ops)
 {
-	size_t bytes = ALIGN_UP(sched_ext_size(m->nr_cpus, 0), 64ul);
+	size_t bytes = ALIGN_UP(sched_ext_size(m->nr_cpus, QUEUES), 64ul);
 	void *memory = aligned_alloc(64, bytes);
 
 	assert_non_null(memory);
 	__builtin_memset(memory, 0, bytes);
-	assert_int_equal(sched_ext_load(m->s, memory, 0, ops), 0);
+	assert_int_equal(sched_ext_load(m->s, memory, QUEUES, ops), 0);
 	settle(m);
 	return memory;
 }
@@ -156,13 +159,92 @@ static void a_cpu_that_is_choosing_may_have_looked_for_tasks_of_ext(void **state
 	free(memory);
 }
 
+/* --- queues that go --------------------------------------------------------- */
+
+static struct ext *loaded;
+
+/* Its queue was found for the task just now: another CPU destroys that, and makes another of it. */
+static void destroy_what_was_found(struct machine *m, const struct host_lock *lock)
+{
+	struct ext_call call = { .x = loaded, .kind = EXT_OUTSIDE };
+
+	if (lock != &loaded->lock)
+		return;
+	m->on_unlock = NULL;
+	ext_destroy_dsq(&call, 7);
+	assert_int_equal(ext_create_dsq(&call, 8), 0);
+	assert_int_equal(ext_create_dsq(&call, 9), 0);
+	assert_int_equal(ext_create_dsq(&call, 7), -ENOMEM);
+}
+
+static void into_queue_7(struct ext_call *call, struct task *t, u64 flags)
+{
+	ext_insert(call, t, 7, EXT_SLICE_DEFAULT, flags);
+}
+
+static const struct ext_ops into_7 = {
+	.name = "into_7",
+	.flags = EXT_OPS_SWITCH_PARTIAL,
+	.attach = attach,
+	.select_cpu = stay,
+	.enqueue = into_queue_7,
+};
+
+static void a_task_for_a_queue_that_goes_is_not_lost(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct ext_call call;
+	struct task *t;
+
+	(void)state;
+	loaded = load(m, &into_7);
+	call = (struct ext_call){ .x = loaded, .kind = EXT_OUTSIDE };
+	assert_int_equal(ext_create_dsq(&call, 7), 0);
+	m->on_unlock = destroy_what_was_found;
+	t = spawn(m, "t", SCHED_EXT, 0);
+	assert_null(m->on_unlock);
+	settle(m);
+	assert_task(running(m, 0), t);
+	assert_string_equal(loaded->exit.message, "DSQ 0x7 is destroyed as t[1] is inserted");
+	sched_check(m->s);
+	machine_free(m);
+	free(loaded);
+}
+
+/* The walk is in the memory of the queue until it ends. */
+static void a_walk_outlives_its_queue(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct ext_iter walk, none;
+	struct ext_call call;
+
+	(void)state;
+	loaded = load(m, &in_order);
+	call = (struct ext_call){ .x = loaded, .kind = EXT_OUTSIDE };
+	assert_int_equal(ext_create_dsq(&call, 7), 0);
+	assert_int_equal(ext_iter_begin(&call, &walk, 7, 0), 0);
+	ext_destroy_dsq(&call, 7);
+	assert_int_equal(ext_iter_begin(&call, &none, 7, 0), -ENOENT);
+	assert_int_equal(ext_create_dsq(&call, 8), 0);
+	assert_int_equal(ext_create_dsq(&call, 9), -ENOMEM);
+	assert_null(ext_iter_next(&call, &walk));
+	ext_iter_end(&call, &walk);
+	assert_int_equal(ext_create_dsq(&call, 9), 0);
+	assert_int_equal(ext_create_dsq(&call, 9), -EEXIST);
+	assert_false(loaded->ended);
+	machine_free(m);
+	free(loaded);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_task_that_leaves_a_throttled_group_preempts_a_less_urgent_class),
 		cmocka_unit_test(a_fair_task_that_is_not_alone_any_more_is_shared),
 		cmocka_unit_test(a_cpu_that_is_choosing_may_have_looked_for_tasks_of_ext),
+		cmocka_unit_test(a_task_for_a_queue_that_goes_is_not_lost),
+		cmocka_unit_test(a_walk_outlives_its_queue),
 	};
 
-	return cmocka_run_group_tests_name("partial", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("ext", tests, NULL, NULL);
 }
