@@ -46,10 +46,12 @@ UNIT_ALSO_futex := tests/unit/step.c tests/unit/futex_entry.c
 UNIT_ALSO_quota_race := tests/unit/race.c
 UNIT_ALSO_claim_race := tests/unit/race.c
 UNIT_ALSO_switch_race := tests/unit/race.c
+UNIT_ALSO_kick_race := tests/unit/race.c
 # Files that call race.c before each access to memory.
 UNIT_RACE_quota_race := sched/fair/core/bandwidth.c
 UNIT_RACE_claim_race := sched/balance/sharedq.c
 UNIT_RACE_switch_race := sched/core/switch.c
+UNIT_RACE_kick_race := sched/core/switch.c
 UNIT_RACE_CFLAGS := -fno-sanitize=all -fsanitize=thread -Wno-tsan
 # A file of the kernel, whose types are the architecture's. It runs one instruction at a time, which the sanitizers'
 # would be, too; they could not print either.

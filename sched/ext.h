@@ -241,9 +241,11 @@ bool ext_move(struct ext_call *, struct ext_iter *, struct task *t, u64 dsq, u64
 	      const struct ext_moved *how);
 
 /*
- * @cpu chooses anew; with EXT_KICK_PREEMPT the task that runs there has no slice left. With
- * EXT_KICK_WAIT the caller's CPU, @here, switches soon, too, and behind that it waits until @cpu
- * has chosen, unless no task of the scheduler runs there. Interrupts are off.
+ * Once the operation is over, with all its inserts, @cpu chooses anew. With EXT_KICK_IDLE it does
+ * if it idles then, and the other flags have no effect. With EXT_KICK_PREEMPT the task that runs
+ * there has no slice left. With EXT_KICK_WAIT the caller's CPU, @here, switches soon, too, and
+ * behind that it waits until @cpu has chosen, unless no task of the scheduler runs there.
+ * Interrupts are off.
  */
 void ext_kick(struct ext_call *, u32 here, s32 cpu, u64 flags);
 /* The default choice of a CPU; @idle: it idled, and is taken. */

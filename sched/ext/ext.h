@@ -98,6 +98,9 @@ struct ext_rq {
 	u64 took_ns;	   /* the time of operations, and when the last ended: see ext_took() */
 	u64 took_until;	   /* this CPU only, interrupts off */
 	u32 answered;	   /* ext.waits as it chose last, for others; see kick.c */
+	/* whom it is to kick, see kick.c: from kick_first on; this CPU only, interrupts off */
+	u8 *how; /* [nr_cpus], enum ext_kicked of each */
+	u32 kick_first, kick_end;
 	/* whom it waits for; this CPU only, interrupts off */
 	bool waits; /* there are such CPUs */
 	struct cpumask awaited;
@@ -131,8 +134,8 @@ struct ext {
 	struct ext_rq cpu[];
 };
 
-/* How a CPU was kicked: it chooses anew, and its task has no slice left. */
-enum ext_kicked { KICKED = 1, KICKED_PREEMPT = 2 };
+/* A kicked CPU chooses anew; its task has no slice left; only if it idles; its kicker waits. */
+enum ext_kicked { KICKED = 1, KICKED_PREEMPT = 2, KICKED_IF_IDLE = 4, KICKED_AWAITED = 8 };
 
 /* A call of an operation. */
 enum ext_kind { EXT_OUTSIDE, EXT_OTHER, EXT_SELECT, EXT_ENQUEUE, EXT_DISPATCH, EXT_RELEASE };

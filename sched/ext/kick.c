@@ -2,6 +2,12 @@
 /*
  * Kicks: a scheduler has a CPU choose anew, and may wait until that has.
  *
+ * PROTOCOL: kicks. An insert that an operation asks for is done when that has returned. A CPU that
+ * was kicked before could look for the task too early, and idle. So the CPU that calls operations
+ * notes the kicks that they ask for (`how`), pokes itself, and sends the kicks at its next
+ * switch. A kick for an idle CPU reaches one that does not idle, too: that may have asked for work
+ * in vain already, and be about to idle. At its own next switch it sees whether it idles.
+ *
  * PROTOCOL: waiting for kicked CPUs. The CPU that kicks draws the next number of ext.waits, and
  * notes it and the CPU that it kicks. A CPU that has chosen publishes the number that was drawn
  * last (`answered`). Behind its own switch the CPU that kicked publishes, too, drops its runqueue's
@@ -25,23 +31,54 @@ static void note_wait(struct ext_rq *here, const struct ext_rq *er)
 	poke(here->rq);
 }
 
+/* @here, the CPU of the caller, kicks @er's. */
+static void send_kick(struct ext_rq *here, struct ext_rq *er, u8 how)
+{
+	if (!READ_ONCE(er->rq->online))
+		return;
+	if ((how & KICKED_AWAITED) && er != here && READ_ONCE(er->curr))
+		note_wait(here, er);
+	__atomic_fetch_or(&er->kick, how, __ATOMIC_RELEASE);
+	poke(er->rq);
+}
+
+static u8 how_kicked(u64 flags)
+{
+	if (flags & EXT_KICK_IDLE)
+		return KICKED_IF_IDLE;
+	return KICKED | (flags & EXT_KICK_PREEMPT ? KICKED_PREEMPT : 0) |
+	       (flags & EXT_KICK_WAIT ? KICKED_AWAITED : 0);
+}
+
 void ext_kick(struct ext_call *c, u32 here, s32 cpu, u64 flags)
 {
-	struct rq *rq;
+	struct ext_rq *er = &c->x->cpu[here];
 
 	if (!ext_cpu_is_valid(c, cpu))
 		return;
-	rq = cpu_rq(c->x->s, (u32)cpu);
-	if (!READ_ONCE(rq->online))
+	if (c->kind == EXT_OUTSIDE) {
+		send_kick(er, &c->x->cpu[cpu], how_kicked(flags));
 		return;
-	if ((flags & EXT_KICK_IDLE) && !is_idle_task(READ_ONCE(rq->curr)))
-		return;
-	if ((flags & EXT_KICK_WAIT) && (u32)cpu != here && READ_ONCE(c->x->cpu[cpu].curr))
-		note_wait(&c->x->cpu[here], &c->x->cpu[cpu]);
-	__atomic_fetch_or(&c->x->cpu[cpu].kick,
-			  flags & EXT_KICK_PREEMPT ? KICKED | KICKED_PREEMPT : KICKED,
-			  __ATOMIC_RELEASE);
-	poke(rq);
+	}
+	er->how[cpu] |= how_kicked(flags);
+	er->kick_first = er->kick_end ? min(er->kick_first, (u32)cpu) : (u32)cpu;
+	er->kick_end = max(er->kick_end, (u32)cpu + 1);
+	poke(er->rq);
+}
+
+/* The operations that asked @er's CPU for kicks are over. Returns how it kicks itself. */
+static u32 send_kicks(struct ext_rq *er)
+{
+	u32 own = er->rq->cpu, itself = er->how[own];
+
+	debug_assert_locked(er->rq);
+	for (u32 cpu = er->kick_first; cpu < er->kick_end; cpu++) {
+		if (er->how[cpu] && cpu != own)
+			send_kick(er, &er->x->cpu[cpu], er->how[cpu]);
+		er->how[cpu] = 0;
+	}
+	er->kick_end = 0;
+	return itself;
 }
 
 /* --- being kicked --------------------------------------------------------- */
@@ -73,15 +110,19 @@ static void count_vain(struct ext_rq *er, u32 kick)
 
 void ext_hear(struct ext_rq *er)
 {
-	u32 kick = __atomic_exchange_n(&er->kick, 0, __ATOMIC_ACQ_REL);
+	u32 kick;
 
 	debug_assert_locked(er->rq);
 	ext_move_deferred(er);
+	kick = send_kicks(er);
+	kick |= __atomic_exchange_n(&er->kick, 0, __ATOMIC_ACQ_REL);
 	/* To wait for others it chooses anew, too; if it has nothing to choose among: at once. */
 	if (er->waits && er->curr)
 		resched(er->rq);
 	else if (er->waits)
 		ext_answer(er);
+	if (kick == KICKED_IF_IDLE && !is_idle_task(er->rq->curr))
+		return;
 	if (!kick || !er->rq->online)
 		return;
 	count_vain(er, kick);

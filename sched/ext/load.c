@@ -229,11 +229,14 @@ static void idle_ends(struct rq *rq, struct task *t)
 size_t sched_ext_size(unsigned nr_cpus, unsigned nr_dsqs)
 {
 	return sizeof(struct ext) + nr_cpus * sizeof(struct ext_rq) +
-	       nr_dsqs * sizeof(struct ext_dsq) + nr_cpus * nr_cpus * sizeof(u32);
+	       nr_dsqs * sizeof(struct ext_dsq) +
+	       (size_t)nr_cpus * nr_cpus * (sizeof(u32) + sizeof(u8));
 }
 
 static void init_memory(struct ext *x, struct sched *s, unsigned nr_dsqs, const struct ext_ops *ops)
 {
+	u32 *numbers;
+
 	x->s = s;
 	x->ops = ops;
 	x->batch = ops->dispatch_max_batch ?: EXT_BATCH;
@@ -245,12 +248,14 @@ static void init_memory(struct ext *x, struct sched *s, unsigned nr_dsqs, const 
 	ext_dsq_init(&x->global, EXT_DSQ_GLOBAL);
 	for (u32 i = 0; i < nr_dsqs; i++)
 		ext_dsq_init(&x->dsq[i], EXT_DSQ_INVALID);
+	numbers = (u32 *)&x->dsq[nr_dsqs];
 	for (u32 cpu = 0; cpu < s->nr_cpus; cpu++) {
 		struct ext_rq *er = &x->cpu[cpu];
 
 		er->rq = cpu_rq(s, cpu);
 		er->x = x;
-		er->number = (u32 *)&x->dsq[nr_dsqs] + cpu * s->nr_cpus;
+		er->number = numbers + cpu * s->nr_cpus;
+		er->how = (u8 *)(numbers + s->nr_cpus * s->nr_cpus) + cpu * s->nr_cpus;
 		ext_dsq_init(&er->local, EXT_DSQ_LOCAL);
 		list_init(&er->queued);
 		list_init(&er->deferred);

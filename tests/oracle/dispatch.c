@@ -281,7 +281,8 @@ static void judge_waits(void)
 		u32 here = i / docket.s->nr_cpus, cpu = i % docket.s->nr_cpus;
 		struct kick_wait *w = &docket.wait[here][cpu];
 
-		if (!w->open || (x->cpu[here].waits && cpumask_test(&x->cpu[here].awaited, cpu)))
+		if (!w->open || x->cpu[here].how[cpu] ||
+		    (x->cpu[here].waits && cpumask_test(&x->cpu[here].awaited, cpu)))
 			continue;
 		w->open = false;
 		docket.nr_waits--;
