@@ -397,7 +397,8 @@ const struct scx_variable *scx_constant(const struct scx_program *program, const
 static const char *read_value(const struct scx_variable *v, const char *word, const char *text,
 			      u64 *value)
 {
-	const u64 most = ~0ull >> (64 - 8 * min(v->size, 8u) + !!v->is_signed);
+	const u32 bits = v->is_bool ? 1 : 8 * min(v->size, 8u) - !!v->is_signed;
+	const u64 most = ~0ull >> (64 - bits);
 	const s64 least = v->is_signed ? -(s64)most - 1 : 0;
 	s64 negative = 0;
 	int err;

@@ -755,12 +755,13 @@ def program_with_constants_of_several_types(tmp_path_factory):
 
 @pytest.mark.parametrize("words, said", [
     ("small=-32768,byte=255,wide=-9223372036854775808,on=true", "-32768 255 -9223372036854775808 1"),
-    ("small=0x7fff,wide=9223372036854775807", "32767 0 9223372036854775807 0"),
+    ("small=0x7fff,wide=9223372036854775807,on=1", "32767 0 9223372036854775807 1"),
     ("small=-32769", "small=-32769: a number from -32768 to 32767 is expected"),
     ("small=32768", "small=32768: a number from -32768 to 32767 is expected"),
     ("byte=256", "byte=256: a number from 0 to 255 is expected"), ("byte=-1", "byte=-1: a number from 0 to 255"),
     ("wide=9223372036854775808",
      "wide=9223372036854775808: a number from -9223372036854775808 to 9223372036854775807 is expected"),
+    ("on=2", "on=2: a number from 0 to 1 is expected"), ("on=-1", "on=-1: a number from 0 to 1 is expected"),
     ("list=1", "list=1: not a constant of one number"),
 ])
 def test_constants_have_the_range_of_their_type(typed, words, said):

@@ -63,7 +63,7 @@ def main() -> None:
     print("\t{ 0 }\n" * is_last
           + f"}};\nstatic const struct scx_variable scx_constant_list[] {TABLE.format('scx_constants')} = {{")
     for name in constants:
-        print(f'\t{{ "{name}", (void *)&{name}, sizeof({name}), SCX_IS_SIGNED({name}) }},')
+        print(f'\t{{ "{name}", (void *)&{name}, sizeof({name}), SCX_IS_SIGNED({name}), SCX_IS_BOOL({name}) }},')
     print("\t{ 0 }\n" * is_last + "};")
     print("\n".join(checks))
     if is_first:

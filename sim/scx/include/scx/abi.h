@@ -180,11 +180,13 @@ struct scx_map {
 struct scx_variable {
 	const char *name;
 	void *address;
-	u32 size, is_signed;
+	u32 size;
+	u16 is_signed, is_bool;
 };
 #define SCX_IS_SIGNED(x)                                                                           \
 	_Generic((x), char : 1, signed char : 1, short : 1, int : 1, long : 1, long long : 1,      \
 		 default : 0)
+#define SCX_IS_BOOL(x) _Generic((x), bool : 1, default : 0)
 /* The object exports one as `scx_program`. Lists end with a name that is NULL. */
 struct scx_program {
 	const char *source;
