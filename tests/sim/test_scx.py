@@ -747,8 +747,9 @@ def test_a_wrong_option_is_a_sentence(words, why):
 
 @pytest.fixture(name="typed", scope="module")
 def program_with_constants_of_several_types(tmp_path_factory):
-    text = BROKEN % ('scx_bpf_exit(0, "%d %u %lld %d", small, byte, wide, on);', 0)
-    types = {"small": "s16", "byte": "u8", "wide": "s64", "on": "bool", "list[4]": "u32"}
+    text = BROKEN % ('scx_bpf_exit(0, "%d %u %lld %d %u %u", small, byte, wide, on, second, third);', 0)
+    types = {"small": "s16", "byte": "u8", "wide": "s64", "on": "bool", "list[4]": "u32",
+             r'first[8] = "a\";,=(", second = (2 + 2), pair[2] = { 1, 2 }, third = 5': "u8"}
     constants = "".join(f"const volatile {of_type} {name};\n" for name, of_type in types.items())
     return made_of(tmp_path_factory, "typed", text.replace("const", f"{constants}const", 1))
 
@@ -756,6 +757,7 @@ def program_with_constants_of_several_types(tmp_path_factory):
 @pytest.mark.parametrize("words, said", [
     ("small=-32768,byte=255,wide=-9223372036854775808,on=true", "-32768 255 -9223372036854775808 1"),
     ("small=0x7fff,wide=9223372036854775807,on=1", "32767 0 9223372036854775807 1"),
+    ("second=8,third=9", "0 0 0 0 8 9"), ("second=8", "0 0 0 0 8 5"),
     ("small=-32769", "small=-32769: a number from -32768 to 32767 is expected"),
     ("small=32768", "small=32768: a number from -32768 to 32767 is expected"),
     ("byte=256", "byte=256: a number from 0 to 255 is expected"), ("byte=-1", "byte=-1: a number from 0 to 255"),

@@ -16,7 +16,10 @@ import usage
 NAMED = r'\w+\s*(?:__attribute__\(\(\w+\)\)\s*)?__attribute__\(\(section\("\.maps"\), used\)\)'
 MAP = re.compile(rf"struct\s*(?:\w+\s*)?\{{([^{{}}]*)\}}\s*((?:{NAMED}\s*,?\s*)+)[;=]")
 MEMBER = re.compile(r"int\s*\(\*(\w+)\)\[|\*\s*(\w+)(\[\])?;")
-CONSTANT = re.compile(r"^\s*const volatile [\w\s]+?\b(\w+)\s*(?:\[[^;=]*\])?\s*(?:=|;)", re.MULTILINE)
+TEXT = r'"(?:\\.|[^"\\])*"'
+CONSTANTS = re.compile(rf"^\s*const volatile ([\w\s]+\b\w+\s*(?:\[[^;=]*\])?\s*(?:[=,](?:{TEXT}|[^;])*)?);", re.M)
+NESTED = re.compile(TEXT + r"|\{[^{}]*\}|\([^()]*\)|\[[^][]*\]")
+NAME = re.compile(r"(?:^|,)[^,=*]*?(\w+)\s*(?=[=,]|$)")
 EXTERN = re.compile(r"^\s*extern\s+([\w\s]+?)\s+(CONFIG_\w+)\s*;", re.MULTILINE)  # words of the machine (__kconfig)
 TABLE = '__attribute__((section("{}"), used, aligned(8)))'
 OPS = re.compile(r"^\s*struct sched_ext_ops (\w+) = ", re.MULTILINE)
@@ -30,6 +33,13 @@ def number(name: str, member: str, members: set[str]) -> str:
 def size(name: str, what: str, members: set[str]) -> str:
     """C for the size of a key or value, which is named as a type or as a number."""
     return f"sizeof(*{name}.{what})" if what in members else number(name, f"{what}_size", members)
+
+
+def constants_of(declaration: str) -> list[str]:
+    """The names of `u64 a = max(1, 2), b[2] = { 3, 4 }`."""
+    while NESTED.search(declaration):
+        declaration = NESTED.sub("", declaration)
+    return NAME.findall(declaration)
 
 
 def map_row(name: str, members: set[str]) -> str:
@@ -48,7 +58,7 @@ def main() -> None:
                  + ("" if ops else ": is it the user half?"))
     has_half = is_first and os.path.exists(half)
     print(f'#include "{source}"\n' + f'#include "{half}"' * has_half)
-    constants = CONSTANT.findall(plain)
+    constants = [name for declaration in CONSTANTS.findall(plain) for name in constants_of(declaration)]
     for of_type, name in EXTERN.findall(plain):
         print(f"{of_type} {name};")
         constants.append(name)
