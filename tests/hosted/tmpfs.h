@@ -80,7 +80,7 @@ struct tmpfs_model {
 	struct tmpfs_file {
 		bool used, is_dir;
 		u64 size;
-		u32 pages; /* bits */
+		u64 pages; /* bits */
 	} files[16];
 	u8 hand[NR_FIBERS]; /* an index of files; 0: none, for that is the root */
 	/* All writes and truncations, oldest first. Bytes beyond a size are zeros from then on. */

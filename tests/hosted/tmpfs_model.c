@@ -126,7 +126,7 @@ static unsigned nr_pages(const struct tmpfs_model *m)
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(m->files); i++)
-		nr += (unsigned)__builtin_popcount(m->files[i].pages);
+		nr += (unsigned)__builtin_popcountl(m->files[i].pages);
 	return nr;
 }
 
@@ -312,7 +312,7 @@ static long stat_path(struct tmpfs_model *m, const struct call *call, u64 *diges
 	for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++)
 		links += m->names[i].used && m->names[i].dir == file && is_dir(m, &m->names[i]);
 	*digest = tmpfs_digest(links, m->files[file].size,
-			       (u64)__builtin_popcount(m->files[file].pages));
+			       (u64)__builtin_popcountl(m->files[file].pages));
 	return is_dir(m, name);
 }
 
@@ -342,16 +342,16 @@ static long list_names(struct tmpfs_model *m, const struct call *call, u64 *dige
 
 /* --- contents ------------------------------------------------------------------------------- */
 
-/* The pages that the calls can reach: a few at the beginning, behind 2 MiB, and the last one. */
-static u32 bit_of(u64 page)
+/* The pages that the calls can reach: at the beginning, behind 2 MiB, and the last one. */
+static u64 bit_of(u64 page)
 {
-	return 1u << (page < 8 ? page : page < 520 ? page - 512 + 8 : 16);
+	return 1ull << (page < 32 ? page : page < 543 ? page - 512 + 32 : 63);
 }
 
 /* False: the file system is full. @stop: there was no memory for a page that is not there yet. */
 static bool take_page(struct tmpfs_model *m, u8 file, u64 page, bool stop)
 {
-	u32 *pages = &m->files[file].pages;
+	u64 *pages = &m->files[file].pages;
 
 	if (*pages & bit_of(page))
 		return true;
@@ -382,11 +382,8 @@ static void truncate(struct tmpfs_model *m, u8 file, u64 size)
 	struct tmpfs_file *f = &m->files[file];
 
 	if (!size || size < f->size) {
-		for (u64 page = (size + PAGE - 1) / PAGE; page < 520; page++)
-			if (page < 8 || page >= 512)
-				f->pages &= ~bit_of(page);
 		if (size <= TMPFS_MOST - PAGE)
-			f->pages &= ~bit_of(TMPFS_MOST / PAGE - 1);
+			f->pages &= bit_of((size + PAGE - 1) / PAGE) - 1;
 		note(m, &(struct tmpfs_written){ file, true, 0, size, TMPFS_MOST });
 	}
 	f->size = size;
@@ -447,7 +444,7 @@ static long allocate(struct tmpfs_model *m, u8 file, const struct call *call, st
 	struct tmpfs_file *f = &m->files[file];
 	u64 offset = tmpfs_offset(call), end = offset + tmpfs_length(call) + 1;
 	bool lack = a->failed && a->value == -ENOSPC, good = true;
-	u32 before = f->pages;
+	u64 before = f->pages;
 
 	if (end <= TMPFS_MOST) {
 		for (u64 page = offset / PAGE; page * PAGE < end && good; page++)
@@ -457,7 +454,7 @@ static long allocate(struct tmpfs_model *m, u8 file, const struct call *call, st
 		if (!good)
 			f->pages = before;
 	}
-	a->digest = (u64)__builtin_popcount(f->pages);
+	a->digest = (u64)__builtin_popcountl(f->pages);
 	return end > TMPFS_MOST ? -EFBIG : good ? 0 : -ENOSPC;
 }
 
