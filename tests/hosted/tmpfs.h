@@ -71,8 +71,9 @@ static inline u64 tmpfs_digest(u64 links, u64 size, u64 pages)
 struct tmpfs_model {
 	u32 nr_written, next_cookie;
 	bool alone;
+	/* Out of its directory, a name is used while a file is open by it or by one below. */
 	struct tmpfs_name {
-		bool used;
+		bool used, linked;
 		char name;
 		u8 dir, file; /* indexes of files */
 		u32 cookie;
@@ -82,7 +83,7 @@ struct tmpfs_model {
 		u64 size;
 		u64 pages; /* bits */
 	} files[16];
-	u8 hand[NR_FIBERS]; /* an index of files; 0: none, for that is the root */
+	u8 hand[NR_FIBERS]; /* an index of names; 0: none, for that is the root's */
 	/* All writes and truncations, oldest first. Bytes beyond a size are zeros from then on. */
 	struct tmpfs_written {
 		u8 file;

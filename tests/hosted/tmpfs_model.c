@@ -17,6 +17,7 @@ void tmpfs_model_create(void *model, unsigned nr_threads)
 	memset(m, 0, sizeof(*m));
 	m->alone = nr_threads == 1;
 	m->files[ROOT] = (struct tmpfs_file){ .used = true, .is_dir = true };
+	m->names[ROOT] = (struct tmpfs_name){ .used = true, .linked = true };
 }
 
 /* --- names ---------------------------------------------------------------------------------- */
@@ -24,9 +25,19 @@ void tmpfs_model_create(void *model, unsigned nr_threads)
 static struct tmpfs_name *name_in(struct tmpfs_model *m, u8 dir, char letter)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++)
-		if (m->names[i].used && m->names[i].dir == dir && m->names[i].name == letter)
+		if (m->names[i].linked && m->names[i].dir == dir && m->names[i].name == letter)
 			return &m->names[i];
 	return NULL;
+}
+
+/* The only name of the directory @dir. */
+static struct tmpfs_name *name_of(struct tmpfs_model *m, u8 dir)
+{
+	struct tmpfs_name *name = m->names;
+
+	while (!name->used || name->file != dir)
+		name++;
+	return name;
 }
 
 static unsigned nr_names(const struct tmpfs_model *m, u8 file)
@@ -34,14 +45,14 @@ static unsigned nr_names(const struct tmpfs_model *m, u8 file)
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++)
-		nr += m->names[i].used && m->names[i].file == file;
+		nr += m->names[i].linked && m->names[i].file == file;
 	return nr;
 }
 
 static bool is_empty(const struct tmpfs_model *m, u8 dir)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++)
-		if (m->names[i].used && m->names[i].dir == dir)
+		if (m->names[i].linked && m->names[i].dir == dir)
 			return false;
 	return true;
 }
@@ -93,21 +104,42 @@ static struct tmpfs_name *lookup(struct tmpfs_model *m, unsigned path, long *err
 	return *error ? NULL : name;
 }
 
-/* Forgets the file without a name that nobody has open. */
-static void release(struct tmpfs_model *m, u8 file)
+/* Is @name in its directory, or the name of an open file or of the directory of a name in use? */
+static bool in_use(const struct tmpfs_model *m, const struct tmpfs_name *name)
+{
+	for (unsigned nr = 0; nr < NR_FIBERS; nr++)
+		if (&m->names[m->hand[nr]] == name)
+			return true;
+	for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++)
+		if (m->names[i].used && m->names[i].dir == name->file)
+			return true;
+	return name->linked;
+}
+
+static void forget_file(struct tmpfs_model *m, u8 file)
 {
 	unsigned left = 0;
 
-	for (unsigned nr = 0; nr < NR_FIBERS; nr++)
-		if (m->hand[nr] == file)
+	for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++)
+		if (m->names[i].used && m->names[i].file == file)
 			return;
-	if (nr_names(m, file))
-		return;
 	m->files[file] = (struct tmpfs_file){ 0 };
 	for (unsigned i = 0; i < m->nr_written; i++)
 		if (m->written[i].file != file)
 			m->written[left++] = m->written[i];
 	m->nr_written = left;
+}
+
+/* Forgets @name if nothing uses it any longer; then the name of its directory, and so on. */
+static void release(struct tmpfs_model *m, struct tmpfs_name *name)
+{
+	while (!in_use(m, name)) {
+		u8 dir = name->dir;
+
+		name->used = false;
+		forget_file(m, name->file);
+		name = name_of(m, dir);
+	}
 }
 
 /* A file and each name but its first count, directories and the root as well. */
@@ -138,33 +170,48 @@ static long room(const struct tmpfs_model *m, const struct answer *a)
 	return full || (a->failed && a->value == -ENOSPC) ? -ENOSPC : 0;
 }
 
-static void add_name(struct tmpfs_model *m, const struct place *p, u8 file)
+/* Puts @name, of a file, at @p. */
+static void link_name(struct tmpfs_model *m, struct tmpfs_name *name, const struct place *p)
+{
+	name->used = name->linked = true;
+	name->name = p->letter;
+	name->dir = p->dir;
+	name->cookie = m->next_cookie++;
+}
+
+static void unlink_name(struct tmpfs_model *m, struct tmpfs_name *name)
+{
+	name->linked = false;
+	release(m, name);
+}
+
+static struct tmpfs_name *add_name(struct tmpfs_model *m, const struct place *p, u8 file)
 {
 	struct tmpfs_name *name = m->names;
 
 	while (name->used)
 		name++;
-	*name = (struct tmpfs_name){ true, p->letter, p->dir, file, m->next_cookie++ };
+	name->file = file;
+	link_name(m, name, p);
+	return name;
 }
 
-static u8 add_file(struct tmpfs_model *m, const struct place *p, bool dir)
+static struct tmpfs_name *add_file(struct tmpfs_model *m, const struct place *p, bool dir)
 {
 	u8 file = 0;
 
 	while (m->files[file].used)
 		file++;
 	m->files[file] = (struct tmpfs_file){ .used = true, .is_dir = dir };
-	add_name(m, p, file);
-	return file;
+	return add_name(m, p, file);
 }
 
-static void hold(struct tmpfs_model *m, unsigned nr, u8 file)
+static void hold(struct tmpfs_model *m, unsigned nr, const struct tmpfs_name *name)
 {
-	u8 old = m->hand[nr];
+	struct tmpfs_name *old = &m->names[m->hand[nr]];
 
-	m->hand[nr] = file;
-	if (old)
-		release(m, old);
+	m->hand[nr] = (u8)(name - m->names);
+	release(m, old);
 }
 
 static void truncate(struct tmpfs_model *m, u8 file, u64 size);
@@ -193,7 +240,7 @@ static long open_path(struct tmpfs_model *m, unsigned nr, const struct call *cal
 		return is_dir(m, name) ? -EISDIR : -ENOTDIR;
 	if (call->op == TMPFS_EMPTY)
 		truncate(m, name->file, 0);
-	hold(m, nr, name->file);
+	hold(m, nr, name);
 	return 0;
 }
 
@@ -226,10 +273,8 @@ static long remove_path(struct tmpfs_model *m, const struct call *call)
 
 	if (!error)
 		error = removable(m, name, call->op == TMPFS_RMDIR);
-	if (!error) {
-		name->used = false;
-		release(m, name->file);
-	}
+	if (!error)
+		unlink_name(m, name);
 	return error;
 }
 
@@ -254,15 +299,10 @@ static long link_path(struct tmpfs_model *m, const struct call *call, const stru
 }
 
 /* Is the directory @dir @above or below it? */
-static bool is_below(const struct tmpfs_model *m, u8 dir, u8 above)
+static bool is_below(struct tmpfs_model *m, u8 dir, u8 above)
 {
-	while (dir != above && dir != ROOT) {
-		unsigned i = 0;
-
-		while (!m->names[i].used || m->names[i].file != dir)
-			i++;
-		dir = m->names[i].dir;
-	}
+	while (dir != above && dir != ROOT)
+		dir = name_of(m, dir)->dir;
 	return dir == above;
 }
 
@@ -290,12 +330,9 @@ static long rename_path(struct tmpfs_model *m, const struct call *call, const st
 	error = victim ? removable(m, victim, is_dir(m, name)) : 0;
 	if (error)
 		return error;
-	if (victim) {
-		victim->used = false;
-		release(m, victim->file);
-	}
-	name->used = false;
-	add_name(m, &to, name->file);
+	if (victim)
+		unlink_name(m, victim);
+	link_name(m, name, &to);
 	return 0;
 }
 
@@ -310,7 +347,7 @@ static long stat_path(struct tmpfs_model *m, const struct call *call, u64 *diges
 		return error ? error : is_dir(m, name);
 	links = is_dir(m, name) ? 2 : nr_names(m, file);
 	for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++)
-		links += m->names[i].used && m->names[i].dir == file && is_dir(m, &m->names[i]);
+		links += m->names[i].linked && m->names[i].dir == file && is_dir(m, &m->names[i]);
 	*digest = tmpfs_digest(links, m->files[file].size,
 			       (u64)__builtin_popcountl(m->files[file].pages));
 	return is_dir(m, name);
@@ -331,7 +368,7 @@ static long list_names(struct tmpfs_model *m, const struct call *call, u64 *dige
 		for (unsigned i = 0; i < ARRAY_SIZE(m->names); i++) {
 			const struct tmpfs_name *name = &m->names[i];
 
-			if (!name->used || name->dir != dir->file || name->cookie != cookie)
+			if (!name->linked || name->dir != dir->file || name->cookie != cookie)
 				continue;
 			for (unsigned nr = tmpfs_letters(name->name); nr--;)
 				*digest = mix(*digest, (u8)name->name);
@@ -524,13 +561,13 @@ enum model_says tmpfs_model_perform(void *model, unsigned nr, unsigned id, const
 
 	if (call->op == TMPFS_CLOSE) {
 		a->value = m->hand[nr] ? 0 : -EBADF;
-		hold(m, nr, 0);
+		hold(m, nr, m->names);
 	} else if (call->op == TMPFS_COUNT) {
 		a->value = (long)(nr_inodes(m) * 100 + nr_pages(m));
 	} else if (call->op < TMPFS_READ) {
 		a->value = on_name(m, nr, call, a);
 	} else {
-		a->value = on_file(m, m->hand[nr], id, call, a);
+		a->value = on_file(m, m->names[m->hand[nr]].file, id, call, a);
 	}
 	return ENDS;
 }
