@@ -239,7 +239,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 struct model {
 	unsigned ring[EVENTS], nr_rings; /* 0: none */
 	bool closed[EVENTS];
-	bool filled[300 /* more than calls */];
+	enum { EMPTY, FILLED, PERHAPS } filled[300 /* more than calls */];
 	bool watched;
 };
 
@@ -273,7 +273,7 @@ static long model_use(struct model *m, const struct call *call, long seen)
 			*ring = ++m->nr_rings;
 		return 0;
 	case OP_DRAIN:
-		m->filled[*ring] = false;
+		m->filled[*ring] = EMPTY;
 		return *ring != 0;
 	case OP_PAGE:
 		return *ring != 0;
@@ -283,11 +283,22 @@ static long model_use(struct model *m, const struct call *call, long seen)
 		*ring = 0;
 		return 0;
 	case OP_POLL:
+		if (m->filled[*ring] == PERHAPS)
+			m->filled[*ring] = seen ? FILLED : EMPTY;
 		return !*ring ? POLLHUP : m->filled[*ring] ? POLLIN | POLLRDNORM : 0;
 	default:
 		m->closed[call->n] = true;
 		return 0;
 	}
+}
+
+/* A closed event may tell of it until the last call that uses the event is over. */
+static void model_tell(struct model *m, unsigned ring)
+{
+	if (!m->closed[0])
+		m->filled[ring] = FILLED;
+	else if (!alone && m->filled[ring] == EMPTY)
+		m->filled[ring] = PERHAPS;
 }
 
 static enum model_says model_perform(void *model, unsigned nr, unsigned id, const struct call *call,
@@ -297,9 +308,8 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 
 	(void)id;
 	if (call->op == OP_RENAME) {
-		/* A closed event tells until the last call that uses it is over. */
-		if (!nr && (!m->closed[0] || !alone))
-			m->filled[m->ring[0]] = m->ring[0] != 0;
+		if (!nr && m->ring[0])
+			model_tell(m, m->ring[0]);
 		a->value = 0;
 	} else if (call->op == OP_FORK) {
 		a->value = 0;
@@ -320,11 +330,11 @@ static enum model_says model_perform(void *model, unsigned nr, unsigned id, cons
 /*
  * Two threads map an event at once: what it writes is in the ring that another event shares. A
  * thread forks while another one closes the event that is inherited. A thread polls an event while
- * another one takes its ring away.
+ * another one takes its ring away. A thread changes its name while an event of names closes.
  */
 static const char *const known[] = { "no_output:0 map:0 rename:0 poll:1 / map:0 output:1",
 				     "watch:0 fork:0 / unwatch:0", "map:1 / poll:1 / no_output:1",
-				     NULL };
+				     "output:1 rename:0 / close:0 poll:1", NULL };
 
 DEFINE_OBJECT(perf,
 	      "*(struct perf_event *)o->proc.files->slots[0]->private; "
