@@ -16,6 +16,7 @@ from tests.sim.test_scx import loaded
 from tests.unit.test_unit import ENVIRONMENT
 
 DAILY_OPS, NIGHTLY_OPS = "100000", "2000000"  # 2 and 30 seconds of CPU time
+PROGRAMS = {"cgroup": 500, "filter": 500, "socketpair": 500, "instance": 200}  # or 1,000: at most 6 seconds
 
 
 def explore(*words):
@@ -30,12 +31,9 @@ def test_program(tap_program, program):
     tap_program([f"{BUILD}/unit/{program}"], **ENVIRONMENT)
 
 
-def hosted(*words):
-    """Let programs of system calls run on objects of the kernel, beside their models.
-
-    They are the same for each commit, because a model that is too strict for one of them says nothing about the commit.
-    Fresh ones are tried with --seed.
-    """
+def hosted(name, *words, seed=0):
+    """Let programs of system calls run on objects of the kernel, beside their models. The seed is in the output."""
+    words = ("--object", name, "--seed", str(seed or drawn_seed()), *words)
     done = subprocess.run([f"{BUILD}/unit/hosted", *words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, text=True, check=False, env={**os.environ, **ENVIRONMENT})
     assert done.returncode == 0, f"build/unit/hosted {' '.join(words)}\n{done.stdout[-4000:]}"
@@ -43,9 +41,13 @@ def hosted(*words):
 
 @pytest.mark.parametrize("name", kernel_tests.objects(pathlib.Path(ROOT)))
 def test_object_of_the_kernel(name):
-    few = {**dict.fromkeys(("cgroup", "filter", "socketpair"), "500"), "instance": "200"}
-    programs = few.get(name, "1000")  # each at most 6 seconds of CPU time
-    hosted("--object", name, "--programs", programs)
+    hosted(name, "--programs", str(PROGRAMS.get(name, 1000)))
+
+
+@pytest.mark.nightly("a program that is rarely drawn")
+@pytest.mark.parametrize("name", kernel_tests.objects(pathlib.Path(ROOT)))
+def test_many_programs_of_an_object(name):
+    hosted(name, "--programs", str(3 * PROGRAMS.get(name, 1000)), seed=drawn_seed() + 1)
 
 
 def hosted_says(*words):
@@ -144,9 +146,10 @@ def test_a_disagreement_shows_both_states(tmp_path):
 def test_object_of_the_kernel_has_no_race(name):
     subprocess.run(["make", "-s", f"B={BUILD}", f"{BUILD}/tsan/hosted"], cwd=ROOT, check=True,
                    stdout=subprocess.DEVNULL, env={**os.environ, "MAKEFLAGS": ""})
-    done = subprocess.run([f"{BUILD}/tsan/hosted", "--object", name, "--programs", "60", "--sequences", "0"],
-                          stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, f"build/tsan/hosted --object {name}\n{done.stderr[-4000:]}{done.stdout[-4000:]}"
+    words = [f"{BUILD}/tsan/hosted", "--object", name, "--programs", "60", "--sequences", "0"]
+    words += ["--seed", str(drawn_seed())]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"{' '.join(words)}\n{done.stderr[-4000:]}{done.stdout[-4000:]}"
 
 
 @pytest.mark.nightly("a fault that needs two switches at one place each")
@@ -157,7 +160,7 @@ def test_object_of_the_kernel_under_every_schedule(name):
     few = dict.fromkeys(("cgroup", "filter", "instance", "socketpair"), ("100", "5000"))
     few |= {"tmpfs": ("10", "0"), "vma": ("100", "0")}
     programs, runs = few.get(name, ("400", "0"))
-    hosted("--object", name, "--programs", programs, "--runs", runs)
+    hosted(name, "--programs", programs, "--runs", runs)
 
 
 @pytest.mark.parametrize("sched", SCHEDULERS)
