@@ -135,6 +135,8 @@ bool sched_task_exec(struct sched *s, unsigned cpu);
  * The running task of @cpu, which a host switches away from at the next chance, is about to end; to
  * be called before its parent is woken. It leaves its group and joins it again, as each dying task
  * does on Linux with CONFIG_SCHED_AUTOGROUP. Meanwhile CFS's min_vruntime is that of waiting tasks.
+ * From here on it does not sleep: a waker that saw it asleep is done once this had the lock, and so
+ * does not write TASK_RUNNING over TASK_DEAD.
  */
 void sched_task_ends(struct sched *s, unsigned cpu);
 /*

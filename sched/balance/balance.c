@@ -85,7 +85,7 @@ static bool is_cache_hot(const struct pass *p, const struct rq *src, const struc
 	debug_assert_locked(src);
 	if (t->policy == SCHED_IDLE || (p->sd->flags & SD_SHARE_CPUCAPACITY))
 		return false;
-	if (feature(p->s, FEATURE_CACHE_HOT_BUDDY) && p->dst->nr_running &&
+	if (feature(p->s, FEATURE_CACHE_HOT_BUDDY) && READ_ONCE(p->dst->nr_running) &&
 	    e->queue->policy->nominated(e->queue, e))
 		return true;
 	return src->clock - e->exec_start < p->s->tunable.migration_cost_ns;
@@ -123,7 +123,7 @@ static enum task_fate may_move(struct pass *p, struct rq *src, struct task *t)
 	/* dst idles: waiting for a turn would cost @t more than a cold cache does. */
 	if (p->idle == CPU_IDLE || !is_cache_hot(p, src, t))
 		return FATE_moved;
-	if (p->sd->nr_balance_failed <= p->sd->cache_nice_tries)
+	if (READ_ONCE(p->sd->nr_balance_failed) <= p->sd->cache_nice_tries)
 		return FATE_cache_hot;
 	p->sd->stat[p->idle].hot_gained += schedstats(p->s);
 	return FATE_moved;
@@ -142,11 +142,11 @@ static enum task_fate helps(const struct pass *p, const struct rq *src, const st
 		return FATE_moved;
 	*moves = (s64)size;
 	if (p->type == MIGRATE_LOAD && feature(p->s, FEATURE_LB_MIN) && size < 16 &&
-	    !p->sd->nr_balance_failed)
+	    !READ_ONCE(p->sd->nr_balance_failed))
 		return FATE_too_small;
 	/* Each failure makes bigger tasks acceptable. */
-	return (s64)(size >> min(p->sd->nr_balance_failed, 63u)) > p->imbalance ? FATE_too_big
-										: FATE_moved;
+	size >>= min(READ_ONCE(p->sd->nr_balance_failed), 63u);
+	return (s64)size > p->imbalance ? FATE_too_big : FATE_moved;
 }
 
 /* Take tasks from the tail of @src, locked, until the imbalance is gone. */
@@ -231,7 +231,8 @@ static bool fits_better_here(const struct pass *p, const struct rq *src)
 /* Waiting tasks could not be moved for long. */
 static bool keeps_failing(const struct pass *p)
 {
-	return p->type == MIGRATE_TASKS && p->sd->nr_balance_failed > p->sd->cache_nice_tries + 2;
+	return p->type == MIGRATE_TASKS &&
+	       READ_ONCE(p->sd->nr_balance_failed) > p->sd->cache_nice_tries + 2;
 }
 
 /* Ask @src's running task to come where nothing else helps. Returns what becomes of it. */
@@ -267,22 +268,24 @@ static void balance_less_often(struct pass *p)
 	u64 longest_ms = p->all_pinned ? max(512ull, sd->max_interval_ms) : sd->max_interval_ms;
 
 	/* A newly idle pass comes at any time and says little about the interval. */
-	if (p->idle != CPU_NEWLY_IDLE && sd->balance_interval_ms < longest_ms)
-		sd->balance_interval_ms *= 2;
+	u64 now_ms = racy_load(&sd->balance_interval_ms);
+
+	if (p->idle != CPU_NEWLY_IDLE && now_ms < longest_ms)
+		WRITE_ONCE(sd->balance_interval_ms, now_ms * 2);
 }
 
 /* Notes that the pass left the domain as it is: nothing was to be moved, or affinity forbade it. */
 static void note_balanced(struct pass *p)
 {
 	p->sd->stat[p->idle].balanced += schedstats(p->s);
-	p->sd->nr_balance_failed = 0;
+	WRITE_ONCE(p->sd->nr_balance_failed, 0);
 	balance_less_often(p);
 }
 
 static void note_moved(struct pass *p)
 {
-	p->sd->nr_balance_failed = 0;
-	p->sd->balance_interval_ms = p->sd->min_interval_ms;
+	WRITE_ONCE(p->sd->nr_balance_failed, 0);
+	WRITE_ONCE(p->sd->balance_interval_ms, p->sd->min_interval_ms);
 	p->sd->stat[p->idle].gained += p->nr_moved * schedstats(p->s);
 }
 
@@ -295,14 +298,14 @@ static enum balance_outcome note_failed(struct pass *p, struct rq *src)
 	SCHED_DEBUG_ASSERT(!p->nr_moved);
 	sd->stat[p->idle].failed += schedstats(p->s);
 	if (p->idle != CPU_NEWLY_IDLE)
-		sd->nr_balance_failed++;
+		WRITE_ONCE(sd->nr_balance_failed, READ_ONCE(sd->nr_balance_failed) + 1);
 	fate = push_running(p, src);
 	if (fate == FATE_pushed)
-		sd->nr_balance_failed = 0;
+		WRITE_ONCE(sd->nr_balance_failed, 0);
 	if (fate == FATE_pinned)
 		balance_less_often(p);
 	else
-		sd->balance_interval_ms = sd->min_interval_ms;
+		WRITE_ONCE(sd->balance_interval_ms, sd->min_interval_ms);
 	return fate == FATE_pushed ? OUTCOME_pushed : OUTCOME_failed;
 }
 

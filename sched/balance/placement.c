@@ -412,9 +412,11 @@ static unsigned find_idlest_cpu_in(struct sched *s, const struct group *g, const
 		if (cpu_is_sched_idle(rq))
 			return candidate;
 		if (cpu_is_idle(rq)) {
-			if (idlest == CPU_MAX || rq->idle_stamp > latest_stamp) {
+			u64 stamp = racy_load(&rq->idle_stamp);
+
+			if (idlest == CPU_MAX || stamp > latest_stamp) {
 				idlest = candidate;
-				latest_stamp = rq->idle_stamp;
+				latest_stamp = stamp;
 			}
 		} else if (cpu_load(rq) < least) {
 			least = cpu_load(rq);

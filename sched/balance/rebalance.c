@@ -27,7 +27,8 @@ static u64 ms_to_jiffies(const struct sched *s, u64 ms)
 u64 balance_interval(const struct sched *s, const struct domain *sd, bool busy)
 {
 	u64 longest = max(1ull, (u64)s->hz * cpumask_weight(&s->online) / 10);
-	u64 interval = ms_to_jiffies(s, sd->balance_interval_ms * (busy ? sd->busy_factor : 1));
+	u64 interval = ms_to_jiffies(s, racy_load(&sd->balance_interval_ms) *
+						(busy ? sd->busy_factor : 1));
 
 	/* One less, so that the levels of a busy CPU do not all fall due at the same tick. */
 	interval -= busy && interval;
@@ -42,13 +43,16 @@ u64 balance_interval(const struct sched *s, const struct domain *sd, bool busy)
  */
 static void note_newidle_cost(struct domain *sd, u64 cost, u64 now_jiffy, u32 hz)
 {
-	if (cost > sd->max_newidle_lb_cost) {
-		sd->max_newidle_lb_cost = cost;
-		sd->last_decay = now_jiffy;
-	} else if (now_jiffy > sd->last_decay + hz) {
-		sd->max_newidle_lb_cost = sd->max_newidle_lb_cost * 253 / 256;
-		sd->last_decay = now_jiffy;
-	}
+	u64 longest = racy_load(&sd->max_newidle_lb_cost);
+
+	if (cost > longest)
+		longest = cost;
+	else if (now_jiffy > racy_load(&sd->last_decay) + hz)
+		longest = longest * 253 / 256;
+	else
+		return;
+	WRITE_ONCE(sd->max_newidle_lb_cost, longest);
+	WRITE_ONCE(sd->last_decay, now_jiffy);
 }
 
 /*
@@ -64,7 +68,7 @@ static void search_newly_idle(struct rq *rq)
 	for_each_domain(sd, rq) {
 		int moved = 0;
 
-		if (rq->avg_idle < cost + sd->max_newidle_lb_cost)
+		if (racy_load(&rq->avg_idle) < cost + racy_load(&sd->max_newidle_lb_cost))
 			break;
 		if ((sd->flags & SD_BALANCE_NEWIDLE) && !sharedq_covers(rq, sd)) {
 			u64 end;
@@ -78,7 +82,8 @@ static void search_newly_idle(struct rq *rq)
 		if (moved > 0 || READ_ONCE(rq->nr_running))
 			break;
 	}
-	rq->max_idle_balance_cost = max(rq->max_idle_balance_cost, cost);
+	if (racy_load(&rq->max_idle_balance_cost) < cost)
+		WRITE_ONCE(rq->max_idle_balance_cost, cost);
 	rq->newidle_count++;
 	rq->newidle_ns += cost;
 }
@@ -100,8 +105,8 @@ bool balance_newly_idle(struct rq *rq)
 		return true;
 	}
 	kicked = __atomic_exchange_n(&rq->nohz_kicked, false, __ATOMIC_ACQ_REL);
-	if (!kicked &&
-	    (cpumask_empty(&rq->s->crowded) || rq->avg_idle < rq->domains->max_newidle_lb_cost))
+	if (!kicked && (cpumask_empty(&rq->s->crowded) ||
+			rq->avg_idle < racy_load(&rq->domains->max_newidle_lb_cost)))
 		return rq->active;
 	pelt_update_queue(&rq->fair);
 	rq->pulling = true;
@@ -151,7 +156,8 @@ static void refresh_idle_cpus(struct sched *s, u64 now)
 	for_each_cpu(cpu, &s->nohz_idle) {
 		struct rq *rq = cpu_rq(s, cpu);
 
-		if (rq->fair.avg.load_avg || rq->fair.avg.util_avg || rq->urgent.util_sum)
+		if (cpu_load(rq) || READ_ONCE(rq->fair.avg.util_avg) ||
+		    READ_ONCE(rq->urgent.util_sum))
 			refresh_averages(rq);
 	}
 }
@@ -172,7 +178,11 @@ static void serialize_end(struct sched *s, const struct domain *sd)
 		__atomic_store_n(&s->numa_balancing_now, false, __ATOMIC_RELEASE);
 }
 
-/* Balance @rq at each level that is due. No lock held. */
+/*
+ * Balance @rq at each level that is due. No lock held. For an idle CPU another one does it, and
+ * @rq's may have woken up and do it, too: each word is the one's or the other's, and either is a
+ * hint of when to balance next.
+ */
 static void balance_due_domains(struct rq *rq, bool idle)
 {
 	struct sched *s = rq->s;
@@ -188,8 +198,9 @@ static void balance_due_domains(struct rq *rq, bool idle)
 		u64 interval = balance_interval(s, sd, busy);
 
 		note_newidle_cost(sd, 0, now, s->hz);
-		cost += sd->max_newidle_lb_cost;
-		if (proceed && now >= sd->last_balance + interval && serialize_begin(s, sd)) {
+		cost += racy_load(&sd->max_newidle_lb_cost);
+		if (proceed && now >= racy_load(&sd->last_balance) + interval &&
+		    serialize_begin(s, sd)) {
 			int result = balance_domain(rq, sd, idle ? CPU_IDLE : CPU_BUSY);
 
 			serialize_end(s, sd);
@@ -198,13 +209,13 @@ static void balance_due_domains(struct rq *rq, bool idle)
 				idle = cpu_is_idle(rq);
 				busy = !idle && !cpu_is_sched_idle(rq);
 			}
-			sd->last_balance = now;
+			WRITE_ONCE(sd->last_balance, now);
 			interval = balance_interval(s, sd, busy);
 		}
-		next = min(next, sd->last_balance + interval);
+		next = min(next, racy_load(&sd->last_balance) + interval);
 	}
-	rq->next_balance = next;
-	rq->max_idle_balance_cost = max((u64)s->tunable.migration_cost_ns, cost);
+	WRITE_ONCE(rq->next_balance, next);
+	WRITE_ONCE(rq->max_idle_balance_cost, max((u64)s->tunable.migration_cost_ns, cost));
 }
 
 /*
@@ -226,12 +237,12 @@ static void balance_for_idle_cpus(struct rq *rq)
 		/* Work arrived for this CPU: it goes first. */
 		if (READ_ONCE(rq->nr_running))
 			return;
-		if (cpu_is_idle(other) && now >= other->next_balance)
+		if (cpu_is_idle(other) && now >= racy_load(&other->next_balance))
 			balance_due_domains(other, true);
-		next = min(next, other->next_balance);
+		next = min(next, racy_load(&other->next_balance));
 	}
 	balance_due_domains(rq, true);
-	WRITE_ONCE(s->nohz_next_balance, min(next, rq->next_balance));
+	WRITE_ONCE(s->nohz_next_balance, min(next, racy_load(&rq->next_balance)));
 }
 
 /* True if @rq's CPU is to call idle CPUs for help. */
@@ -240,13 +251,13 @@ static bool wants_idle_help(const struct rq *rq)
 	struct cpumask idle_here;
 
 	SCHED_DEBUG_ASSERT(rq->domains);
-	if (rq->nr_running >= 2)
+	if (READ_ONCE(rq->nr_running) >= 2)
 		return true;
 	if (READ_ONCE(rq->fair.tasks.nr) && capacity_is_reduced(rq, rq->domains->imbalance_pct))
 		return true;
 	/* Where CPUs differ, tasks that have enough count, and not caches that are even. */
 	if (unlikely(rq->uneven))
-		return rq->misfit_load && rq->capacity_orig < CPU_CAPACITY;
+		return READ_ONCE(rq->misfit_load) && rq->capacity_orig < CPU_CAPACITY;
 	if (!rq->llc)
 		return false;
 	idle_here = cpumask_and(&rq->llc->span->cpus, &rq->s->nohz_idle);
@@ -284,7 +295,7 @@ void balance_tick(struct rq *rq)
 	if (!rq->domains)
 		return;
 	now = jiffies(rq->s, READ_ONCE(rq->clock)); /* others lock @rq, and read its clock */
-	if (now >= rq->next_balance)
+	if (now >= racy_load(&rq->next_balance))
 		balance_due_domains(rq, cpu_is_idle(rq));
 	if (cpumask_empty(&rq->s->nohz_idle))
 		return;

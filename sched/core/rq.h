@@ -83,7 +83,7 @@ struct rq {
 	struct domain *llc;	  /* highest level that shares a cache, or NULL */
 	const struct group *core; /* the threads of this core; itself at least */
 	u32 llc_id, llc_size;	  /* first CPU and number of CPUs that share the last-level cache */
-	u64 next_balance;	  /* jiffy; this CPU only */
+	u64 next_balance;	  /* jiffy; hint: written by who balances for this CPU */
 	GUARDED(lock, "placement and balancing of any CPU: right a moment ago is right enough");
 	u64 idle_stamp;	    /* since when it idles, for avg_idle; 0: it does not */
 	u64 avg_idle;	    /* ns an idle period lasts */
@@ -94,7 +94,7 @@ struct rq {
 	GUARDED(lock, "balancing: hints");
 	u64 misfit_load; /* of the task that runs, if it needs more; 0 */
 
-	u64 max_idle_balance_cost; /* this CPU only */
+	u64 max_idle_balance_cost; /* as next_balance */
 	GUARDED(lock, "balancing: hints");
 	struct list handover; /* TASK_MIGRATING tasks on their way: see deliver() */
 	bool pulling; /* in a switch, the lock dropped to look for work: see PROTOCOL: switch */

@@ -46,7 +46,7 @@ static bool stop_dequeue(struct rq *rq, struct task *t, unsigned flags)
 
 static u32 stop_nr_queued(const struct rq *rq)
 {
-	return class_is_active(rq, CLASS_stop);
+	return READ_ONCE(rq->active) & BIT(CLASS_stop);
 }
 
 static struct task *stop_queued(struct rq *rq, struct task *after)

@@ -54,11 +54,12 @@ bool sched_tick_can_stop(struct sched *s, unsigned cpu)
 {
 	struct rq *rq = cpu_rq(s, cpu);
 
-	if (rq->curr != rq->idle || rq->nr_running)
+	/* May be old: a task queued beside idle comes with a kick, whose switch starts the tick. */
+	if (rq->curr != rq->idle || READ_ONCE(rq->nr_running))
 		return false;
 	if (!rq->tick_stopped && rq->online) {
 		rq_stop_tick(rq);
-		rq->next_balance = 0; /* that of a busy CPU is far away */
+		WRITE_ONCE(rq->next_balance, 0); /* that of a busy CPU is far away */
 	}
 	return true;
 }

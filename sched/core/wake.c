@@ -25,7 +25,7 @@ void sched_unblock(struct task *t)
 static void wake_queued(struct rq *rq, struct task *t, unsigned cpu)
 {
 	debug_assert_locked(rq);
-	t->state = TASK_RUNNING;
+	WRITE_ONCE(t->state, TASK_RUNNING); /* beside sched_unblock() */
 	TRACE(sched_wakeup, rq->s, cpu, t, rq->cpu);
 	if (!task_running(rq, t) && t->on_rq == TASK_QUEUED)
 		check_preempt(rq, t, SELECT_WAKE);
@@ -36,7 +36,7 @@ static void note_idle_end(struct rq *rq)
 	s64 diff = (s64)(rq->clock - rq->idle_stamp - rq->avg_idle);
 
 	rq->avg_idle += (u64)(diff / 8);
-	rq->avg_idle = min(rq->avg_idle, 2 * rq->max_idle_balance_cost);
+	rq->avg_idle = min(rq->avg_idle, 2 * racy_load(&rq->max_idle_balance_cost));
 	rq->idle_stamp = 0;
 }
 
@@ -106,7 +106,7 @@ bool sched_wake(struct sched *s, struct task *t, u32 state_mask, unsigned cpu, u
 {
 	struct rq *rq = task_rq_lock(s, t);
 
-	if (!(t->state & state_mask)) {
+	if (!(READ_ONCE(t->state) & state_mask)) {
 		rq_unlock(rq);
 		return false;
 	}

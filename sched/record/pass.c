@@ -48,8 +48,8 @@ static void begin_round(const struct pass *p, u8 round)
 		.local = (u16)sd->parts->first,
 		.busiest = -1,
 		.source = -1,
-		.failed = sd->nr_balance_failed,
-		.interval_ms = (u32)sd->balance_interval_ms,
+		.failed = READ_ONCE(sd->nr_balance_failed),
+		.interval_ms = (u32)READ_ONCE(sd->balance_interval_ms),
 		.min_interval_ms = (u32)sd->min_interval_ms,
 		.max_interval_ms = (u32)sd->max_interval_ms,
 		.imbalance_pct = sd->imbalance_pct,
@@ -76,8 +76,8 @@ void pass_record_end(const struct pass *p, enum balance_outcome outcome)
 	d->outcome = (u8)outcome;
 	d->left = d->busiest >= 0 ? p->imbalance : 0;
 	d->nr_moved = p->nr_moved;
-	d->failed_now = p->sd->nr_balance_failed;
-	d->interval_now_ms = (u32)p->sd->balance_interval_ms;
+	d->failed_now = READ_ONCE(p->sd->nr_balance_failed);
+	d->interval_now_ms = (u32)READ_ONCE(p->sd->balance_interval_ms);
 	host_trace(&d->common);
 }
 

@@ -25,7 +25,7 @@ static __inlined void put_cpu(struct event_sched_decision_cpu *row, const struct
 
 	if (cpu_is_idle(rq)) {
 		flags |= DECISION_CPU_IDLE | DECISION_CPU_FREE;
-		idle_since = rq->idle_stamp;
+		idle_since = READ_ONCE(rq->idle_stamp);
 	} else if (cpu_is_sched_idle(rq)) {
 		flags |= DECISION_CPU_FREE;
 	}
