@@ -177,7 +177,10 @@ bool sched_attr_is_valid(const struct sched *s, const struct sched_attr_req *req
 int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req *req);
 /* @nice, -20..19, alone. A real-time task keeps it for when it is no longer one. */
 void sched_set_nice(struct sched *s, struct task *t, int nice);
+/* All parameters of @t as they are at one moment: with its lock, or if nobody changes them. */
 void sched_get_attr(const struct task *t, struct sched_attr_req *req);
+/* The same, and takes the lock. */
+void sched_read_attr(struct sched *s, struct task *t, struct sched_attr_req *req);
 /*
  * Restrict @t to @mask; a task running or queued elsewhere is moved at once. -EINVAL if no online
  * CPU is allowed. -EBUSY: its class admitted it for all CPUs (SCHED_DEADLINE).

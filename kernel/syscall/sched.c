@@ -53,7 +53,7 @@ static struct thread *get_thread(int pid, long *err)
 static bool is_modest(const struct thread *t, const struct sched_attr_req *old,
 		      const struct sched_attr_req *new)
 {
-	u64 limit = t->proc->rlimit[RLIMIT_RTPRIO].cur;
+	u64 limit = READ_ONCE(t->proc->rlimit[RLIMIT_RTPRIO].cur);
 	struct sched_policy_info wanted = sched_policy_info(new->policy);
 
 	if (old->reset_on_fork && !new->reset_on_fork)
@@ -83,7 +83,7 @@ static long set_attr(struct thread *t, const struct sched_attr_req *req)
 	/* Parameters that nobody may have are invalid, not forbidden. */
 	if (!sched_attr_is_valid(machine, req))
 		return -EINVAL;
-	sched_get_attr(&t->task, &old);
+	with_irqs_off(sched_read_attr(machine, &t->task, &old));
 	if (!capable(CAP_SYS_NICE) && !(cred_may_schedule(t) && is_modest(t, &old, req)))
 		return -EPERM;
 
@@ -108,7 +108,7 @@ static long set_policy(int pid, int policy, const int *user_param)
 		return err;
 	struct sched_attr_req req;
 	spin_lock(&attr_lock);
-	sched_get_attr(&t->task, &req);
+	with_irqs_off(sched_read_attr(machine, &t->task, &req));
 	if (policy >= 0) {
 		req.reset_on_fork = policy & SCHED_RESET_ON_FORK;
 		req.policy = policy & ~SCHED_RESET_ON_FORK;
@@ -143,7 +143,7 @@ SYSCALL1(sched_getscheduler, int, pid)
 
 	if (!t)
 		return err;
-	sched_get_attr(&t->task, &req);
+	with_irqs_off(sched_read_attr(machine, &t->task, &req));
 	thread_put(t);
 	return req.policy | (req.reset_on_fork ? SCHED_RESET_ON_FORK : 0);
 }
@@ -158,7 +158,7 @@ SYSCALL2(sched_getparam, int, pid, int *, param)
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
 		return err;
-	sched_get_attr(&t->task, &req);
+	with_irqs_off(sched_read_attr(machine, &t->task, &req));
 	thread_put(t);
 	int rt_priority = sched_policy_info(req.policy).priority ? req.rt_priority : 0;
 	return arch_copy_to_user(param, &rt_priority, sizeof(rt_priority)) ? -EFAULT : 0;
@@ -277,7 +277,7 @@ SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, fla
 	if (!t)
 		return err;
 	spin_lock(&attr_lock);
-	sched_get_attr(&t->task, &req);
+	with_irqs_off(sched_read_attr(machine, &t->task, &req));
 	fill_request(&req, &attr);
 	err = set_attr(t, &req);
 	spin_unlock(&attr_lock);
@@ -296,7 +296,7 @@ SYSCALL4(sched_getattr, int, pid, void *, uattr, unsigned, size, unsigned, flags
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
 		return err;
-	sched_get_attr(&t->task, &req);
+	with_irqs_off(sched_read_attr(machine, &t->task, &req));
 	unsigned long irq = arch_irq_save();
 	u64 slice_ns = sched_task_slice(machine, &t->task);
 	arch_irq_restore(irq);
@@ -416,7 +416,7 @@ static void set_nice(struct thread *t, void *arg)
 	struct sched_attr_req old;
 
 	spin_lock(&attr_lock);
-	sched_get_attr(&t->task, &old);
+	with_irqs_off(sched_read_attr(machine, &t->task, &old));
 	if (!cred_may_schedule(t))
 		change->err = -EPERM;
 	else if (change->nice < old.nice && !cred_may_nice(t, change->nice))
@@ -441,7 +441,7 @@ static void best_priority(struct thread *t, void *arg)
 	struct sched_attr_req req;
 	long *best = arg;
 
-	sched_get_attr(&t->task, &req);
+	with_irqs_off(sched_read_attr(machine, &t->task, &req));
 	*best = max(*best, 20l - req.nice);
 }
 

@@ -147,7 +147,7 @@ int sched_set_attr(struct sched *s, struct task *t, const struct sched_attr_req 
 	struct rq *rq;
 	int err;
 
-	if (!sched_attr_is_valid(s, req) || t->class->fixture)
+	if (!sched_attr_is_valid(s, req) || READ_ONCE(t->class)->fixture)
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
 	err = clamp_admit(rq, t, req) ?: admit_attr(rq, t, req);
@@ -174,6 +174,14 @@ void sched_set_nice(struct sched *s, struct task *t, int nice)
 	rq_unlock(rq);
 }
 
+void sched_read_attr(struct sched *s, struct task *t, struct sched_attr_req *req)
+{
+	struct rq *rq = task_rq_lock(s, t);
+
+	sched_get_attr(t, req);
+	rq_unlock(rq);
+}
+
 void sched_get_attr(const struct task *t, struct sched_attr_req *req)
 {
 	*req = (struct sched_attr_req){
@@ -190,7 +198,7 @@ void sched_get_attr(const struct task *t, struct sched_attr_req *req)
 
 int sched_task_prio(const struct task *t)
 {
-	return t->prio;
+	return READ_ONCE(t->prio);
 }
 
 u64 sched_task_slice(struct sched *s, struct task *t)
@@ -264,7 +272,7 @@ int sched_set_affinity(struct sched *s, struct task *t, const struct cpumask *ma
 	struct rq *rq;
 	int err;
 
-	if (!cpumask_intersects(&allowed, &s->online) || t->class->fixture)
+	if (!cpumask_intersects(&allowed, &s->online) || READ_ONCE(t->class)->fixture)
 		return -EINVAL;
 	rq = task_rq_lock(s, t);
 	err = admit_affinity(rq, t, &allowed);

@@ -73,7 +73,7 @@ static void inherit_params(struct sched *s, const struct task *parent, struct ta
 
 bool sched_task_forks(const struct task *parent)
 {
-	return parent->reset_on_fork || !parent->class->unforkable;
+	return READ_ONCE(parent->reset_on_fork) || !READ_ONCE(parent->class)->unforkable;
 }
 
 void sched_task_fork(struct sched *s, struct task *parent, struct task *child, int pid,

@@ -122,11 +122,36 @@ static void a_task_of_an_equal_priority_in_another_class_is_compared(void **stat
 	machine_free(m);
 }
 
+static void become_fifo(struct machine *m)
+{
+	struct sched_attr_req fifo = { .policy = SCHED_FIFO, .rt_priority = FIFO_PRIORITY };
+
+	assert_int_equal(sched_set_attr(m->s, running(m, 0), &fifo), 0);
+}
+
+/* They change at the last moment: from the lock on nobody changes them, so none is read before. */
+static void parameters_are_read_with_the_lock(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct sched_attr_req req;
+
+	(void)state;
+	spawn_nice(m, "changing", 0);
+	settle(m);
+	m->on_locking = become_fifo;
+	sched_read_attr(m->s, running(m, 0), &req);
+	assert_null(m->on_locking);
+	assert_int_equal(req.policy, SCHED_FIFO);
+	assert_int_equal(req.rt_priority, FIFO_PRIORITY);
+	machine_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_task_that_asks_for_what_it_has_keeps_its_turn_and_ends_it),
 		cmocka_unit_test(a_task_of_an_equal_priority_in_another_class_is_compared),
+		cmocka_unit_test(parameters_are_read_with_the_lock),
 	};
 
 	return cmocka_run_group_tests_name("attr", tests, NULL, NULL);
