@@ -297,7 +297,7 @@ void x86_trap_kernel(struct user_regs *regs)
 	}
 	interrupt(regs);
 	c = this_cpu();
-	if (unlikely(c->need_resched) && !c->preempt_count && !c->irq_depth &&
+	if (unlikely(READ_ONCE(c->need_resched)) && !c->preempt_count && !c->irq_depth &&
 	    regs->flags & FLAGS_IF)
 		kernel_preempt_irq();
 }

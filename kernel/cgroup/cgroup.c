@@ -348,7 +348,7 @@ static void quit(struct thread *t, enum hierarchy_id h)
 
 void cgroup_join(struct thread *t)
 {
-	bool kernel = t->flags & THREAD_KERNEL;
+	bool kernel = thread_has(t, THREAD_KERNEL);
 
 	assert(spin_is_held(&proc_tree_lock));
 	for (unsigned h = 0; h < cgroup_nr_hierarchies(); h++)

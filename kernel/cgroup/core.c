@@ -23,7 +23,7 @@ STATIC_ASSERT(PID_MAX % 64 == 0, "whole words of numbers");
 /* Each kernel thread is shown as a process of its own, as everywhere. */
 static int number_of(const struct thread *t, bool process)
 {
-	return process && !(t->flags & THREAD_KERNEL) ? t->proc->pid : t->tid;
+	return process && !thread_has(t, THREAD_KERNEL) ? t->proc->pid : t->tid;
 }
 
 static void collect_members(const struct cgroup *cg, bool process)
@@ -85,7 +85,7 @@ static struct thread *thread_named(char *text, size_t len, int *err)
 		return NULL;
 	t = number ? thread_find((int)number) : thread_get(current);
 	*err = -ESRCH;
-	if (t && (t->flags & THREAD_KERNEL)) {
+	if (t && thread_has(t, THREAD_KERNEL)) {
 		thread_put(t);
 		*err = -EINVAL;
 		return NULL;
@@ -169,7 +169,7 @@ static void kill_members(const struct cgroup *cg)
 	debug_assert(mutex_is_held(&cgroup_mutex));
 	spin_lock(&proc_tree_lock);
 	list_for_each(t, &cg->members, member[cg->hierarchy].link)
-		if (!(t->flags & THREAD_KERNEL))
+		if (!thread_has(t, THREAD_KERNEL))
 			signal_send_proc(t->proc, SIGKILL, NULL);
 	spin_unlock(&proc_tree_lock);
 }

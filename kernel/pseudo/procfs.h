@@ -32,7 +32,7 @@ struct pid_ref { /* inode->private below /proc/PID */
 
 static inline bool is_kernel_thread(const struct pid_ref *r)
 {
-	return r->thread->flags & THREAD_KERNEL;
+	return thread_has(r->thread, THREAD_KERNEL);
 }
 
 /* --- proc_resources.c ----------------------------------------------------------------- */

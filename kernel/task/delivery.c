@@ -225,7 +225,7 @@ void signal_deliver(struct user_regs *regs)
 	struct delivery d;
 	bool restart = READ_ONCE(t->flags) & THREAD_RESTART;
 
-	debug_assert(may_sleep() && !(t->flags & THREAD_KERNEL));
+	debug_assert(may_sleep() && !thread_has(t, THREAD_KERNEL));
 	if (unlikely(READ_ONCE(t->flags) & THREAD_LIMITS))
 		limits_check();
 	bool handled = get_signal(&d);

@@ -19,10 +19,10 @@ void limits_tick(void)
 	const struct rlimit *limit = current->proc->rlimit;
 
 	debug_assert(!arch_irq_enabled());
-	if (likely(limit[RLIMIT_CPU].cur == RLIM_INFINITY &&
-		   limit[RLIMIT_RTTIME].cur == RLIM_INFINITY))
+	if (likely(racy_load(&limit[RLIMIT_CPU].cur) == RLIM_INFINITY &&
+		   racy_load(&limit[RLIMIT_RTTIME].cur) == RLIM_INFINITY))
 		return;
-	if (!(current->flags & (THREAD_KERNEL | THREAD_IDLE | THREAD_EXITING)))
+	if (!thread_has(current, THREAD_KERNEL | THREAD_IDLE | THREAD_EXITING))
 		thread_set_flags(current, THREAD_LIMITS);
 }
 
@@ -61,12 +61,12 @@ void limits_check(void)
 
 	debug_assert(may_sleep());
 	thread_clear_flags(t, THREAD_LIMITS);
-	if (p->rlimit[RLIMIT_CPU].cur != RLIM_INFINITY) {
+	if (READ_ONCE(p->rlimit[RLIMIT_CPU].cur) != RLIM_INFINITY) {
 		u = proc_usage(p);
 		check(p, RLIMIT_CPU, (u.user_ns + u.system_ns) / NS_PER_SEC, 1);
 	}
-	if (p->rlimit[RLIMIT_RTTIME].cur == RLIM_INFINITY ||
-	    !sched_policy_info(t->task.policy).priority)
+	if (READ_ONCE(p->rlimit[RLIMIT_RTTIME].cur) == RLIM_INFINITY ||
+	    !sched_policy_info(READ_ONCE(t->task.policy)).priority)
 		return;
 	if (t->rt_blocked != t->task.nr_voluntary + 1 || !t->rt_since_ns) {
 		t->rt_blocked = t->task.nr_voluntary + 1;

@@ -116,7 +116,7 @@ static int queue_signal(struct sigpending *pending, const struct thread *t, int 
 			const struct siginfo *info, struct sigqueue *place)
 {
 	bool queued_once = sig < SIGRTMIN, always = queued_once && (!info || info->code >= 0);
-	u64 limit = always ? NO_LIMIT : t->proc->rlimit[RLIMIT_SIGPENDING].cur;
+	u64 limit = always ? NO_LIMIT : READ_ONCE(t->proc->rlimit[RLIMIT_SIGPENDING].cur);
 
 	debug_assert(spin_is_held(&t->proc->sig_lock));
 	if (queued_once && !place && (pending->set & SIGMASK(sig)))
@@ -175,7 +175,9 @@ bool signal_must_exit(const struct thread *t)
 {
 	const struct proc *p = t->proc;
 
-	return p->group_exit || (p->execing && p->execing != t);
+	const struct thread *execing = READ_ONCE(p->execing);
+
+	return READ_ONCE(p->group_exit) || (execing && execing != t);
 }
 
 bool signal_fatal_pending(void)
@@ -225,7 +227,7 @@ void signal_notify(struct thread *t, u32 states)
 /* The signals of @set that @t would handle, or waits for. */
 static sigset_t taken_by(const struct thread *t, sigset_t set)
 {
-	return t->flags & THREAD_EXITING ? 0 : set & ~(t->blocked & ~t->awaited);
+	return thread_has(t, THREAD_EXITING) ? 0 : set & ~(t->blocked & ~t->awaited);
 }
 
 void signal_retarget(struct proc *p, sigset_t set)
@@ -251,7 +253,7 @@ void signal_kill_threads(struct proc *p, struct thread *except)
 
 	assert_held(&p->sig_lock);
 	list_for_each(t, &p->threads, proc_link)
-		if (t != except && !(t->flags & THREAD_EXITING))
+		if (t != except && !thread_has(t, THREAD_EXITING))
 			signal_notify(t, TASK_INTERRUPTIBLE | TASK_STOPPED | TASK_WAKEKILL);
 }
 
@@ -326,7 +328,7 @@ static int send_locked(struct proc *p, struct thread *t, int sig, const struct s
 int signal_send_thread(struct thread *t, int sig, const struct siginfo *info)
 {
 	unsigned long flags = spin_lock_irqsave(&t->proc->sig_lock);
-	int err = t->flags & THREAD_EXITING ? 0 : send_locked(t->proc, t, sig, info, NULL);
+	int err = thread_has(t, THREAD_EXITING) ? 0 : send_locked(t->proc, t, sig, info, NULL);
 
 	spin_unlock_irqrestore(&t->proc->sig_lock, flags);
 	return err;
@@ -369,7 +371,7 @@ void signal_send_timer(struct proc *p, struct thread *t, int sig, const struct s
 	unsigned long flags = spin_lock_irqsave(&p->sig_lock);
 
 	debug_assert(list_empty(&place->link) && (!t || t->proc == p));
-	if (t ? !(t->flags & THREAD_EXITING) : p->nr_threads)
+	if (t ? !thread_has(t, THREAD_EXITING) : p->nr_threads)
 		send_locked(p, t, sig, info, place);
 	spin_unlock_irqrestore(&p->sig_lock, flags);
 }
@@ -399,9 +401,9 @@ void signal_notify_parent(struct proc *p, int sig, int code, int status)
 
 	assert_held(&proc_tree_lock);
 	waitq_wake(&parent->child_wait, 0);
-	if (!sig || parent->action[sig - 1].handler == SIG_IGN)
+	if (!sig || READ_ONCE(parent->action[sig - 1].handler) == SIG_IGN)
 		return;
-	if (stop_or_continue && (parent->action[SIGCHLD - 1].flags & SA_NOCLDSTOP))
+	if (stop_or_continue && (READ_ONCE(parent->action[SIGCHLD - 1].flags) & SA_NOCLDSTOP))
 		return;
 	struct siginfo info = {
 		.code = code,

@@ -51,7 +51,7 @@ static inline void finish_switch(void)
 
 __noreturn void switch_away(void)
 {
-	debug_assert(!(current->flags & THREAD_IDLE));
+	debug_assert(!thread_has(current, THREAD_IDLE));
 	arch_irq_disable();
 	this_cpu()->dead = current;
 	sched_task_exit(machine, arch_cpu_id());
@@ -81,7 +81,7 @@ static inline void switch_threads(bool preempt)
 	struct thread *next = thread_of(sched_switch_begin(machine, c->id, preempt));
 	debug_assert(next->task.state != TASK_DEAD);
 	if (likely(prev != next)) {
-		if (unlikely(prev->flags & THREAD_IDLE))
+		if (unlikely(thread_has(prev, THREAD_IDLE)))
 			tick_start();
 		perf_leave_cpu(prev);
 		arch_switch(prev, next);
@@ -138,14 +138,15 @@ void kernel_preempt_irq(void)
 	struct cpu *c = this_cpu();
 
 	debug_assert(!arch_irq_enabled());
-	if (c->need_resched & NEED_RESCHED_NOW && !c->preempt_count && preempt_model->anywhere)
+	if (READ_ONCE(c->need_resched) & NEED_RESCHED_NOW && !c->preempt_count &&
+	    preempt_model->anywhere)
 		give_way(true);
 }
 
 /* The architecture's entry does the same for system calls, but for the work (entry.S). */
 void kernel_exit_to_user(struct user_regs *regs)
 {
-	debug_assert(!(current->flags & THREAD_KERNEL));
+	debug_assert(!thread_has(current, THREAD_KERNEL));
 	debug_assert(!arch_irq_enabled());
 	while (unlikely(exit_work_pending())) {
 		if (arch_need_resched()) {
@@ -216,7 +217,7 @@ void thread_kick(struct thread *t)
 
 __noreturn void idle_loop(void)
 {
-	debug_assert(current->flags & THREAD_IDLE);
+	debug_assert(thread_has(current, THREAD_IDLE));
 	arch_irq_disable();
 	for (;;) {
 		/*

@@ -179,7 +179,7 @@ static struct thread *alloc_kthread(void (*fn)(void *), void *arg)
 
 static void publish_kthread(struct thread *t)
 {
-	debug_assert(t->flags & THREAD_KERNEL);
+	debug_assert(thread_has(t, THREAD_KERNEL));
 	account_charge(t->account, RES_THREADS, 1, NO_LIMIT);
 	spin_lock(&proc_tree_lock);
 	unsigned long flags = spin_lock_irqsave(&kernel_proc.sig_lock);

@@ -147,6 +147,12 @@ enum thread_flags {
 extern u64 nr_forks;
 extern unsigned nr_threads_total;
 
+/* Has @t one of @flags? Others may set and clear theirs meanwhile. */
+static inline __racy bool thread_has(const struct thread *t, u32 flags)
+{
+	return t->flags & flags;
+}
+
 static inline void thread_set_flags(struct thread *t, u32 flags)
 {
 	__atomic_fetch_or(&t->flags, flags, __ATOMIC_SEQ_CST);

@@ -61,7 +61,7 @@ static u64 next_event(struct timer_cpu *c)
 	u64 next = earlier(earlier(c->tick_ns, c->watchdog_ns), READ_ONCE(c->sched_ns));
 
 	debug_assert(!arch_irq_enabled() && c == my_timers());
-	if (rb_is_empty(&c->tree))
+	if (!READ_ONCE(c->tree.root))
 		return next;
 	spin_lock(&c->lock);
 	struct rb_node *first = rb_first(&c->tree);
@@ -123,7 +123,7 @@ static void tick(struct timer_cpu *c, unsigned cpu, u64 now)
 {
 	debug_assert(c == my_timers());
 	debug_assert(!arch_irq_enabled());
-	if ((current->flags & THREAD_IDLE) && sched_tick_can_stop(machine, cpu)) {
+	if (thread_has(current, THREAD_IDLE) && sched_tick_can_stop(machine, cpu)) {
 		c->tick_ns = 0;
 		return;
 	}

@@ -106,7 +106,7 @@ void perf_route(unsigned nr, const struct record_header *record, u32 size, u64 n
 void perf_count_switch(void);
 static inline void perf_leave_cpu(const struct thread *t)
 {
-	if (unlikely(t->flags & THREAD_PERF))
+	if (unlikely(thread_has(t, THREAD_PERF)))
 		perf_count_switch();
 }
 /* The running thread becomes another program. */

@@ -22,7 +22,7 @@ static inline u64 make_header(u16 type, bool irqs_off)
 	u32 flags = irqs_off ? RECORD_IRQS_OFF : 0;
 
 	debug_assert(!arch_irq_enabled());
-	if (cpu->need_resched)
+	if (READ_ONCE(cpu->need_resched))
 		flags |= RECORD_NEED_RESCHED;
 	if (cpu->irq_depth)
 		flags |= RECORD_HARDIRQ;
@@ -186,7 +186,7 @@ void trace_emit_process_fork(const struct thread *parent, struct thread *child)
 {
 	debug_assert(parent == current);
 	trace_follow(parent->tid, child->tid);
-	if (parent->flags & THREAD_PERF)
+	if (thread_has(parent, THREAD_PERF))
 		perf_inherit(parent, child);
 	perf_fork(parent, child);
 	emit_sched_process_fork(parent, child);
@@ -215,7 +215,7 @@ void trace_emit_process_exit(struct thread *t)
 	debug_assert(t == current);
 	emit_sched_process_exit(t);
 	perf_exit(t);
-	if (t->flags & THREAD_PERF)
+	if (thread_has(t, THREAD_PERF))
 		perf_leave(t);
 	trace_follow(t->tid, 0);
 }

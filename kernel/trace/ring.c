@@ -149,7 +149,7 @@ static bool copy_page(struct ring_reader *rd, u64 nr)
 	const struct ring_page *page = rd->ring->slots[nr % rd->ring->nr_pages].page;
 	u64 commit = __atomic_load_n(&page->commit, __ATOMIC_ACQUIRE);
 
-	rd->copy.time = page->time;
+	rd->copy.time = READ_ONCE(page->time);
 	rd->copy.commit = commit;
 	if (!rd->offset)
 		rd->time = rd->copy.time;

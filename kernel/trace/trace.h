@@ -90,7 +90,7 @@ void trace_emit_process_exit(struct thread *t);
 void trace_emit_rename(const struct thread *t, const char *old, const char *name);
 
 /* Is life event @name on, or has the running thread events (perf.h) that want to know? */
-#define trace_life(name) (trace_enabled(name) || unlikely(current->flags & THREAD_PERF))
+#define trace_life(name) (trace_enabled(name) || unlikely(thread_has(current, THREAD_PERF)))
 
 /* A new process or thread exists; in the parent's context, before the child can run. */
 static inline void trace_process_fork(const struct thread *parent, struct thread *child)
