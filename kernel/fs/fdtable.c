@@ -200,7 +200,7 @@ static int make_room(struct files *t, unsigned fd)
 
 	debug_assert(t == current->proc->files);
 	assert(spin_is_held(&t->lock));
-	if (fd >= current->proc->rlimit[RLIMIT_NOFILE].cur)
+	if (fd >= READ_ONCE(current->proc->rlimit[RLIMIT_NOFILE].cur))
 		return -EMFILE;
 	while (size <= fd)
 		size *= 2;

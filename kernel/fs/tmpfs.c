@@ -406,7 +406,8 @@ static u64 tmpfs_map_page(struct file *f, u64 offset)
 	u64 pa;
 
 	spin_lock(&c->lock);
-	pa = offset < i->size ? make_page_locked(i, offset >> PAGE_SHIFT, room) : BEHIND_END;
+	pa = offset < READ_ONCE(i->size) ? make_page_locked(i, offset >> PAGE_SHIFT, room)
+					 : BEHIND_END;
 	spin_unlock(&c->lock);
 	return pa;
 }

@@ -48,7 +48,7 @@ static struct state state_of(const struct pid_ref *r)
 	};
 	u32 state = READ_ONCE(r->thread->task.state);
 
-	if (r->proc->zombie || (state & TASK_DEAD))
+	if (READ_ONCE(r->proc->zombie) || (state & TASK_DEAD))
 		return (struct state){ 'Z', "zombie" };
 	for (unsigned i = 0; i < ARRAY_SIZE(table); i++)
 		if (state & table[i].bits)
@@ -161,19 +161,20 @@ static size_t show_stat(void *arg, char *buf, size_t size)
 		    (s64)s.reaped.min_flt, (s64)s.usage.maj_flt, (s64)s.reaped.maj_flt);
 	/* 14 utime .. 24 rss */
 	ADD_NUMBERS(&t, TICKS(s.usage.user_ns), TICKS(s.usage.system_ns), TICKS(s.reaped.user_ns),
-		    TICKS(s.reaped.system_ns), sched_task_prio(task) - 100, task->static_prio - 120,
-		    s.nr_threads, 0, TICKS(r->thread->start_ns),
-		    (s64)pages_to_kb(m->total_vm) * 1024, (s64)m->rss);
-	text_add(&t, " %lu", r->proc->rlimit[RLIMIT_RSS].cur);
+		    TICKS(s.reaped.system_ns), sched_task_prio(task) - 100,
+		    READ_ONCE(task->static_prio) - 120, s.nr_threads, 0, TICKS(r->thread->start_ns),
+		    (s64)pages_to_kb(READ_ONCE(m->total_vm)) * 1024, (s64)READ_ONCE(m->rss));
+	text_add(&t, " %lu", READ_ONCE(r->proc->rlimit[RLIMIT_RSS].cur));
 	/* 26 startcode .. 37 cnswap */
 	ADD_NUMBERS(&t, (s64)at->code_start, (s64)at->code_end, (s64)at->stack_start, 0, 0,
 		    LOW31(s.pending), LOW31(s.blocked), LOW31(s.ignored), LOW31(s.caught),
-		    task->state != TASK_RUNNING, 0, 0);
+		    READ_ONCE(task->state) != TASK_RUNNING, 0, 0);
 	/* 38 exit_signal .. 52 exit_code */
-	ADD_NUMBERS(&t, r->is_thread ? -1 : r->proc->exit_signal, task->cpu, task->rt_priority,
-		    task->policy, 0, 0, 0, (s64)at->data_start, (s64)at->data_end,
-		    (s64)at->brk_start, (s64)at->arg_start, (s64)at->arg_end, (s64)at->env_start,
-		    (s64)at->env_end, may_look ? r->proc->exit_code : 0);
+	ADD_NUMBERS(&t, r->is_thread ? -1 : READ_ONCE(r->proc->exit_signal), READ_ONCE(task->cpu),
+		    READ_ONCE(task->rt_priority), READ_ONCE(task->policy), 0, 0, 0,
+		    (s64)at->data_start, (s64)at->data_end, (s64)at->brk_start, (s64)at->arg_start,
+		    (s64)at->arg_end, (s64)at->env_start, (s64)at->env_end,
+		    may_look ? READ_ONCE(r->proc->exit_code) : 0);
 	text_add(&t, "\n");
 	if (mm)
 		mm_put(mm);

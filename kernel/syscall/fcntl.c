@@ -88,7 +88,7 @@ static long set_flags(struct file *f, u32 flags)
 
 static long dup_above(struct file *f, u64 min_fd, bool cloexec)
 {
-	if (min_fd >= current->proc->rlimit[RLIMIT_NOFILE].cur)
+	if (min_fd >= READ_ONCE(current->proc->rlimit[RLIMIT_NOFILE].cur))
 		return -EINVAL;
 	return fd_install(file_get(f), (int)min_fd, cloexec);
 }

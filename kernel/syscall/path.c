@@ -320,7 +320,7 @@ SYSCALL2(getcwd, char *, user, size_t, size)
 	fs_context_root(&root);
 	fs_context_cwd(&cwd);
 	text = path_text(&cwd, &root, buf, PATH_MAX);
-	if (text && cwd.dentry->inode->nlink) {
+	if (text && READ_ONCE(cwd.dentry->inode->nlink)) {
 		len = (long)strlen(text) + 1;
 		if ((size_t)len > size)
 			len = -ERANGE;

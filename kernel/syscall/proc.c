@@ -327,7 +327,7 @@ static long get_group(int pid, bool session)
 
 	if (!p)
 		return -ESRCH;
-	long id = session ? p->sid : p->pgid;
+	long id = session ? READ_ONCE(p->sid) : READ_ONCE(p->pgid);
 	proc_put(p);
 	return id;
 }

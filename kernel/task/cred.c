@@ -63,7 +63,8 @@ bool cred_may_schedule(const struct thread *target)
 bool cred_may_nice(const struct thread *t, int nice)
 {
 	debug_assert(nice_is_valid(nice));
-	return (u64)(20 - nice) <= t->proc->rlimit[RLIMIT_NICE].cur || capable(CAP_SYS_NICE);
+	return (u64)(20 - nice) <= READ_ONCE(t->proc->rlimit[RLIMIT_NICE].cur) ||
+	       capable(CAP_SYS_NICE);
 }
 
 /* A process that ended has no memory, and nothing to hide. */

@@ -51,8 +51,8 @@ static bool notify_end(struct proc *p)
 		p->exit_signal = SIGCHLD; /* the parent's new program knows no other */
 	signal_notify_parent(p, p->exit_signal, signal ? CLD_KILLED : CLD_EXITED,
 			     signal ? signal : p->exit_code >> 8 & 0xff);
-	return p->exit_signal != SIGCHLD ||
-	       (action->handler != SIG_IGN && !(action->flags & SA_NOCLDWAIT));
+	return p->exit_signal != SIGCHLD || (READ_ONCE(action->handler) != SIG_IGN &&
+					     !(READ_ONCE(action->flags) & SA_NOCLDWAIT));
 }
 
 /* Zombies that nobody will wait for, chained through proc.sibling until the lock is dropped. */
@@ -308,7 +308,7 @@ static bool leave_process(struct thread *t)
 		account_give(t->account, RES_THREADS, 1);
 	}
 	spin_unlock(&proc_tree_lock);
-	if (p->execing)
+	if (READ_ONCE(p->execing))
 		waitq_wake(&p->child_wait, 0);
 	return last;
 }

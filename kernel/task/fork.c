@@ -68,7 +68,7 @@ static int charge_thread(void)
 {
 	struct account *user = current->account;
 	bool exempt = user == &root_account || account_is_exempt();
-	u64 limit = exempt ? NO_LIMIT : current->proc->rlimit[RLIMIT_NPROC].cur;
+	u64 limit = exempt ? NO_LIMIT : READ_ONCE(current->proc->rlimit[RLIMIT_NPROC].cur);
 
 	if (READ_ONCE(nr_threads_total) >= threads_max || !account_may_hoard())
 		return -EAGAIN;

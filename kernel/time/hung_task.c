@@ -46,8 +46,8 @@ static u64 waited(const struct thread *t, u64 now)
 	u64 since = READ_ONCE(t->task.wait_start);
 
 	debug_assert(spin_is_held(&proc_tree_lock));
-	return t->task.on_rq == TASK_QUEUED && since && now > since &&
-			       task_is_fair_policy(t->task.policy)
+	return READ_ONCE(t->task.on_rq) == TASK_QUEUED && since && now > since &&
+			       task_is_fair_policy(READ_ONCE(t->task.policy))
 		       ? now - since
 		       : 0;
 }
@@ -56,8 +56,9 @@ static u64 waited(const struct thread *t, u64 now)
 static bool is_hung(const struct thread *t, u64 now)
 {
 	debug_assert(spin_is_held(&proc_tree_lock));
-	return READ_ONCE(t->task.state) == TASK_UNINTERRUPTIBLE && t->task.on_rq == TASK_OFF_RQ &&
-	       t->task.sleep_start + watchdog.hung_task_s * NS_PER_SEC < now &&
+	return READ_ONCE(t->task.state) == TASK_UNINTERRUPTIBLE &&
+	       READ_ONCE(t->task.on_rq) == TASK_OFF_RQ &&
+	       READ_ONCE(t->task.sleep_start) + watchdog.hung_task_s * NS_PER_SEC < now &&
 	       t->hung_said_ns != t->task.sleep_start;
 }
 
@@ -118,8 +119,9 @@ static void find_ahead(struct finding *f)
 	spin_lock(&proc_tree_lock);
 	list_for_each(p, &all_procs, all_link)
 		list_for_each(t, &p->threads, proc_link)
-			if (!task_is_fair_policy(t->task.policy) && t->task.on_rq == TASK_QUEUED &&
-			    t->task.cpu == f->starving->task.cpu &&
+			if (!task_is_fair_policy(READ_ONCE(t->task.policy)) &&
+			    READ_ONCE(t->task.on_rq) == TASK_QUEUED &&
+			    READ_ONCE(t->task.cpu) == f->starving->task.cpu &&
 			    (!f->ahead || t->task.prio < f->ahead->task.prio))
 				take(&f->ahead, t);
 	spin_unlock(&proc_tree_lock);

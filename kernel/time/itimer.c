@@ -180,7 +180,7 @@ static void posix_expired(struct ktimer *k)
 static struct posix_timer *alloc_timer(const struct timer_event *event, bool realtime)
 {
 	struct account *user = current->account;
-	u64 limit = current->proc->rlimit[RLIMIT_SIGPENDING].cur;
+	u64 limit = READ_ONCE(current->proc->rlimit[RLIMIT_SIGPENDING].cur);
 	struct posix_timer *t = kzalloc(sizeof(*t));
 
 	if (!t || !account_charge(user, RES_SIGNALS, 1, limit)) {

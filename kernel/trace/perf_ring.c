@@ -51,7 +51,7 @@ INITCALL(perf_files_init);
 static bool charge(struct account *user, u64 nr)
 {
 	u64 usual = READ_ONCE(mlock_kb) * 1024 / PAGE_SIZE * arch_nr_cpus;
-	u64 locked = current->proc->rlimit[RLIMIT_MEMLOCK].cur / PAGE_SIZE;
+	u64 locked = READ_ONCE(current->proc->rlimit[RLIMIT_MEMLOCK].cur) / PAGE_SIZE;
 	u64 limit = capable(CAP_IPC_LOCK) ? NO_LIMIT : usual + locked;
 
 	return account_charge(user, RES_RING_PAGES, nr, limit);
