@@ -147,7 +147,7 @@ def test_long_sides_have_letters_in_the_table(capsys):
     ("kernel: kernel:+none.policy shares", "runs in the simulator only"), ("commit:nope cfs shares", "no such commit"),
     ("linux:5.10 cfs shares", "one of linux:6.1, linux:6.12, linux:7.2 is expected"),
     ("linux:6.1 linux:6.12+cfs shares", "Linux has its own policy"),
-    ("linux:6.1 cfs sleepers", "the kernel runs NAME.sh"),
+    ("linux:6.1 cfs hogs:n=2", "the kernel runs NAME.sh"),
     ("linux:6.1 linux:6.12+topology=1x2x2x1 shares", "of a machine Linux takes cpus=N"),
     ("linux:6.1 linux:6.12+hz=1000 shares", "of a machine Linux takes"), ("commit: cfs shares", "no such commit"),
     ("commit:--help cfs shares", "no such commit"),

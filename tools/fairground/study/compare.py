@@ -41,8 +41,9 @@ EXAMPLES = ROOT / "examples"
 # name -> the simulator's workload, and a command of the kernel's shell that is like it
 WORKLOADS = {
     "shares": ("cpus=2+hogs:n=3+hogs:n=2,nice=5", "hog -q -N 0,0,0,5,5 -t {time}"),
-    "sleepers": ("cpus=2+hogs:n=4+bursts:n=4,run=1ms-3ms,sleep=5ms-15ms", ""),
-    "messages": ("cpus=4+messages:n=2,workers=8,run=1ms-5ms", ""),
+    "sleepers": ("cpus=2+hogs:n=4+bursts:n=4,run=1ms-3ms,sleep=5ms-15ms",
+                 "mix -t {time} hog:n=4 burst:n=4,run=2ms,sleep=10ms"),
+    "messages": ("cpus=4+messages:n=2,workers=8,run=1ms-5ms", "schbench -m 2 -t 8 -c 3000 -s 1000 -r 1 -w 0 -i 0"),
     "pipes": ("cpus=4+pipes:groups=2", "hack -g 2 -f 4 -l 20"),
     "jobs": ("topology=2x4x1+jobs:n=12,run=2ms-20ms", "jobpool -n 12 -p 1 -r 20ms -i 1us -t {time}"),
 }
