@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 import apidocs
+import boot_variance
 import calibration
 import decisiondocs
 import guards
@@ -126,7 +127,7 @@ def parameters() -> str:
 PAGES = {"docs/tunables.md": tunables, "docs/features.md": features, "docs/invariants.md": invariants,
          "docs/events.md": events, "docs/parameters.md": parameters,
          "docs/api.md": apidocs.page, "docs/seeds.md": seedsdocs.page,
-         "docs/calibration.md": calibration.page,
+         "docs/calibration.md": calibration.page, "docs/measuring.md": boot_variance.page,
          "docs/fields.md": guards.page, "docs/replanted.md": replanteddocs.page,
          "docs/decisions.md": decisiondocs.page, "docs/decisions.schema.json": decisiondocs.schema}
 
