@@ -104,7 +104,7 @@ static void count_vain(struct ext_rq *er, u32 kick)
 		ext_has_run(er);
 	er->kicked_at = er->rq->clock;
 	if (er->nr_vain >= VAIN_KICKS)
-		ext_fault(er->x, er, "CPU %u is kicked again and again, and no task can run there",
+		ext_fault(er->x, er, "CPU %u is kicked again and again, and tasks hardly run there",
 			  er->rq->cpu);
 }
 

@@ -74,12 +74,11 @@ static s32 stay(struct ext_call *call, struct task *t, s32 prev, u64 wake_flags)
 	return prev;
 }
 
-/* CPU 1 is to look at it. */
 static void keep(struct ext_call *call, struct task *t, u64 flags)
 {
+	(void)call;
 	(void)flags;
 	kept = t;
-	ext_kick(call, 0, 1, 0);
 }
 
 /* Whichever CPU asks: the task goes to CPU 0. */
@@ -107,17 +106,19 @@ static void a_fair_task_that_is_not_alone_any_more_is_shared(void **state)
 	};
 	struct machine *m = machine_new(2, 1000);
 	void *memory;
+	struct ext_call call = { .kind = EXT_OUTSIDE };
 	struct task *fair, *less;
 
 	(void)state;
 	set_feature(m, "SHARED_RUNQ");
-	memory = load(m, &to_the_first);
+	call.x = memory = load(m, &to_the_first);
 	fair = spawn(m, "fair", SCHED_NORMAL, 0);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	less = spawn(m, "less", SCHED_EXT, 0);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	assert_true(sched_wake(m->s, fair, TASK_INTERRUPTIBLE, 0, 0));
 	assert_true(sched_wake(m->s, less, TASK_INTERRUPTIBLE, 0, 0));
+	ext_kick(&call, 0, 1, 0);
 	assert_task(switch_cpu(m, 1, false), fair);
 	sched_check(m->s);
 	settle(m);
