@@ -496,9 +496,9 @@ def test_a_mistake_ends_the_scheduler_and_not_the_machine(guest, tmp_path, mista
     source = tmp_path / "broken.bpf.c"
     rules = "\n".join(f"\tif (rule == {n}) {{ {text} }}" for n, (text, _) in enumerate(mistakes))
     source.write_text(BROKEN.replace("RULES", rules))
-    # CPUs that kick each other let tasks run for some 50 us in between, so that takes longer to notice.
+    # CPUs that kick each other let tasks run for some 100 us in between, so that takes longer to notice.
     runs = "; ".join(f"echo rule {n}; echo scx:broken.o,rule={n} > {FAIR_CLASS}; hog -n 3 "
-                     f"-t {300 if 'kick' in text else 20}ms; sleep 0.05; cat {ROOT_DIR}/state"
+                     f"-t {2000 if 'kick' in text else 20}ms; sleep 0.05; cat {ROOT_DIR}/state"
                      for n, (text, _) in enumerate(mistakes))
     text = guest(runs, cpus=2, icount=True, files=files_of(path_of(source)), append="hardlockup_panic=1")
     for part, (_, why) in zip(re.split(r"^rule \d+$", text, flags=re.MULTILINE)[1:], mistakes, strict=True):
