@@ -98,6 +98,8 @@ static inline unsigned long arch_irq_save(void); /* returns the old state, disab
 static inline void arch_irq_restore(unsigned long flags);
 static inline void arch_irq_enable(void);
 static inline void arch_irq_disable(void);
+/* Takes the interrupts that wait. They are off on entry and on return. */
+static inline void arch_irq_window(void);
 static inline bool arch_irq_enabled(void);
 
 /* Ask @cpu to run kernel_ipi_reschedule(); never @cpu itself. */

@@ -105,6 +105,12 @@ static inline void arch_irq_disable(void)
 	__asm__ volatile("cli" ::: "memory");
 }
 
+/* Not a `pause` in between: QEMU does not end the shadow of the `sti` behind it. */
+static inline void arch_irq_window(void)
+{
+	__asm__ volatile("sti; nop; cli" ::: "memory");
+}
+
 static inline void arch_irq_restore(unsigned long flags)
 {
 	if (flags & X86_FLAGS_IF)

@@ -44,9 +44,8 @@ bool host_wait(unsigned cpu)
 {
 	debug_assert(cpu == arch_cpu_id() && !arch_irq_enabled());
 	arch_preempt_disable();
-	arch_irq_enable();
 	arch_cpu_relax();
-	arch_irq_disable();
+	arch_irq_window();
 	arch_preempt_enable();
 	return true;
 }

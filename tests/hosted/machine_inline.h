@@ -112,6 +112,10 @@ static inline void arch_irq_disable(void)
 {
 }
 
+static inline void arch_irq_window(void)
+{
+}
+
 static inline u32 arch_cycles32(void)
 {
 	return 0;

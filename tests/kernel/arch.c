@@ -196,6 +196,27 @@ SELFTEST(timers_never_fire_early)
 	return 0;
 }
 
+SELFTEST(a_window_takes_the_interrupts_that_wait)
+{
+	unsigned long flags = arch_irq_save();
+	u64 began = clock_ns();
+	struct ktimer timer;
+	bool taken;
+
+	ktimer_init(&timer, note_time, NULL);
+	fired_at = 0;
+	ktimer_start(&timer, began + NS_PER_US);
+	while (!READ_ONCE(fired_at) && clock_ns() < began + 2 * NS_PER_SEC) {
+		arch_cpu_relax();
+		arch_irq_window();
+	}
+	taken = READ_ONCE(fired_at);
+	arch_irq_restore(flags);
+	ktimer_cancel(&timer);
+	SELFTEST_CHECK(taken);
+	return 0;
+}
+
 static u64 clock_elsewhere[MAX_CPUS];
 
 static void note_clock(void *unused)
