@@ -14,17 +14,23 @@ struct timer {
 	void *map, *function;
 };
 static struct timer timers[64];
-static u32 nr_timers; /* atomic */
-static bool closed;   /* no timer starts */
+static u32 nr_timers;
+static bool closed; /* no timer starts */
+/* Operations of several CPUs may make, start and cancel one timer at once. */
+static struct host_lock lock = { .rank = HOST_RANK_LEAF };
+
+static struct timer *known(const struct bpf_timer *timer)
+{
+	u64 id = READ_ONCE(timer->id);
+
+	return id && id <= ARRAY_SIZE(timers) && timers[id - 1].owner == timer ? &timers[id - 1]
+									       : NULL;
+}
 
 static struct timer *timer_of(struct bpf_timer *timer)
 {
-	u64 id;
-
 	scx_need(timer, sizeof(*timer), true);
-	id = READ_ONCE(timer->id);
-	return id && id <= ARRAY_SIZE(timers) && timers[id - 1].owner == timer ? &timers[id - 1]
-									       : NULL;
+	return known(timer);
 }
 
 static void call_back(struct ext_call *c, void *argument)
@@ -40,23 +46,33 @@ static void expire(struct ktimer *timer)
 	sched_ext_outside(machine, call_back, container_of(timer, struct timer, timer));
 }
 
+/* 0 or -errno. The memory of @timer is there, and @lock is held. */
+static long make_timer(struct bpf_timer *timer, void *map)
+{
+	struct timer *t = &timers[nr_timers];
+
+	debug_assert(host_lock_held(&lock));
+	if (known(timer))
+		return -EBUSY;
+	if (nr_timers == ARRAY_SIZE(timers))
+		return -ENOMEM;
+	*t = (struct timer){ .map = map };
+	ktimer_init(&t->timer, expire, NULL);
+	WRITE_ONCE(t->owner, timer);
+	WRITE_ONCE(timer->id, ++nr_timers);
+	return 0;
+}
+
 long bpf_timer_init(struct bpf_timer *timer, void *map, u64 flags)
 {
-	u32 id;
+	long err;
 
 	(void)flags;
-	if (timer_of(timer))
-		return -EBUSY;
-	id = __atomic_fetch_add(&nr_timers, 1, __ATOMIC_RELAXED);
-	if (id >= ARRAY_SIZE(timers)) {
-		__atomic_fetch_sub(&nr_timers, 1, __ATOMIC_RELAXED);
-		return -ENOMEM;
-	}
-	timers[id] = (struct timer){ .map = map };
-	ktimer_init(&timers[id].timer, expire, NULL);
-	WRITE_ONCE(timers[id].owner, timer);
-	timer->id = id + 1;
-	return 0;
+	scx_need(timer, sizeof(*timer), true);
+	host_lock(&lock);
+	err = make_timer(timer, map);
+	host_unlock(&lock);
+	return err;
 }
 
 long bpf_timer_set_callback(struct bpf_timer *timer, void *callback)
@@ -69,6 +85,13 @@ long bpf_timer_set_callback(struct bpf_timer *timer, void *callback)
 	return 0;
 }
 
+static void start(struct timer *t, u64 when)
+{
+	host_lock(&lock);
+	ktimer_start(&t->timer, when);
+	host_unlock(&lock);
+}
+
 long bpf_timer_start(struct bpf_timer *timer, u64 ns, u64 flags)
 {
 	struct timer *t = timer_of(timer);
@@ -76,7 +99,7 @@ long bpf_timer_start(struct bpf_timer *timer, u64 ns, u64 flags)
 
 	if (!t || !t->function || READ_ONCE(closed))
 		return -EINVAL;
-	ktimer_start(&t->timer, flags & 1 ? max(ns, now) : now + max(ns, (u64)1));
+	start(t, flags & 1 ? max(ns, now) : now + max(ns, (u64)1));
 	return 0;
 }
 
@@ -87,7 +110,7 @@ long bpf_timer_cancel(struct bpf_timer *timer)
 
 	if (!t)
 		return -EINVAL;
-	ktimer_start(&t->timer, TIME_NEVER);
+	start(t, TIME_NEVER);
 	return 0;
 }
 

@@ -536,6 +536,48 @@ def test_whoever_loads_a_program_may_wait_with_it_when_it_ends(guest, tmp_path):
     assert "keeps: the shell waits\n" in text and text.rstrip().splitlines()[-2] == "disabled"
 
 
+ALARM = """#include <scx/common.bpf.h>
+struct one { struct bpf_timer timer; };
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, u32);
+    __type(value, struct one);
+} ones SEC(".maps");
+static int expired(void *map, int *key, struct bpf_timer *timer)
+{
+    return 0;
+}
+void BPF_STRUCT_OPS(alarm_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    u32 key = 0;
+    struct bpf_timer *timer = bpf_map_lookup_elem(&ones, &key);
+
+    if (timer)
+        bpf_timer_start(timer, 20000, 0);
+    scx_bpf_dsq_insert(p, SCX_DSQ_GLOBAL, 1000000, enq_flags);
+}
+s32 BPF_STRUCT_OPS_SLEEPABLE(alarm_init)
+{
+    u32 key = 0;
+    struct bpf_timer *timer = bpf_map_lookup_elem(&ones, &key);
+
+    if (!timer || bpf_timer_init(timer, &ones, CLOCK_MONOTONIC))
+        return -EINVAL;
+    return bpf_timer_set_callback(timer, expired);
+}
+SCX_OPS_DEFINE(alarm_ops, .enqueue = (void *)alarm_enqueue, .init = (void *)alarm_init, .name = "alarm");
+"""
+
+
+def test_all_cpus_may_start_one_timer(guest, tmp_path):
+    source = tmp_path / "alarm.bpf.c"
+    source.write_text(ALARM, encoding="utf-8")
+    text = guest(f"{use('scx:/root/alarm.o')} for i in 1 2 3 4 5 6; do hack -g 4; done; cat {ROOT_DIR}/state", cpus=4,
+                 files=files_of(path_of(source)))
+    assert text.rstrip().splitlines()[-2] == "enabled"
+
+
 # Each time that a task is picked its slice was used up by the operation before.
 SLOW = """#include <scx/common.bpf.h>
 void BPF_STRUCT_OPS(slow_enqueue, struct task_struct *p, u64 enq_flags)
