@@ -243,6 +243,13 @@ static struct ext_dsq *take_from_table(struct ext *x, u64 id)
 	return q;
 }
 
+static void set_number(struct ext_dsq *q, u64 id)
+{
+	host_lock(&q->lock);
+	q->id = id;
+	host_unlock(&q->lock);
+}
+
 int ext_create_dsq(struct ext_call *c, u64 id)
 {
 	struct ext_dsq *q;
@@ -254,11 +261,10 @@ int ext_create_dsq(struct ext_call *c, u64 id)
 	q = take_free(c->x);
 	if (!q)
 		return -ENOMEM;
-	host_lock(&q->lock);
-	q->id = id;
-	host_unlock(&q->lock);
+	set_number(q, id);
 	if (add_to_table(c->x, q))
 		return 0;
+	set_number(q, EXT_DSQ_INVALID);
 	give_free(c->x, q);
 	return -EEXIST;
 }

@@ -89,7 +89,7 @@ static void check_rq(struct rq *rq)
 	SCHED_CHECK(R13, rq->capacity - 1 < rq->capacity_orig);
 	SCHED_CHECK(R11, cpumask_test(&rq->s->crowded, rq->cpu) == (rq->nr_running > 1));
 	SCHED_CHECK(R3, !time_before(host_clock(rq->cpu), rq->clock));
-	SCHED_CHECK(R7, list_empty(&rq->handover));
+	SCHED_CHECK(R7, list_empty(&rq->handover) || rq->pulling);
 	for_each_queued(t, rq) check_queued_task(rq, t);
 	check_current(rq);
 	waste_check(rq);
