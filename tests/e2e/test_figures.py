@@ -22,9 +22,10 @@ from fairground.study.runs import Lab
 
 EDGE_PIXELS = 1  # a text may touch the edge of the picture
 HEADER = "Fairground 012345678: SCHED=cfs,bore-cfs,eevdf HZ=1000 SEED=1, kernel SMP=8 ICOUNT=1, simulator 36 CPUs, 60 s"
-GROUPS = experiment.load("x1-fdl").values["groups"]
+GROUPS = {*experiment.load("x1-fdl").values["groups"], *experiment.load("x14-isolated").values["cpu_of"]}
 CURVES = {"curve": [0.5 * i ** 1.5 for i in range(1000)], "excess_ms": [7 * i for i in range(10)],
-          "gantt": [("compute", 0, 700), ("partner", 700, 1000)], "parts": [23, 25, 25, 27],
+          "gantt": [("compute", 0, 700), ("partner", 700, 1000)], "parts": [23, 25, 25, 27], "tail": [-3, 1, 20, 400],
+          "tails": [900 * (i + 1) for i, _ in enumerate(experiment.load("x3-schbench").values["phases"])],
           "spans": [[(20 * i, 1.5) for i in range(6)]] * 2}
 
 

@@ -442,9 +442,9 @@ EVEN, WEIGHED = [33.3, 33.3, 33.3], [50.0, 37.5, 12.5]
 @pytest.mark.skipif(not os.path.exists(f"{CRATES}/scx_bpfland"), reason="sh tools/setup.sh --scx fetches them")
 @pytest.mark.parametrize("source, ideal", [
     (f"{CRATES}/scx_bpfland/main", EVEN), (f"{CRATES}/scx_flash/main", WEIGHED), (f"{CRATES}/scx_cosmos/main", EVEN),
-    (f"{CRATES}/scx_beerland/main", EVEN), (f"{CRATES}/scx_tickless/main", EVEN), (f"{FOREIGN}/scx_central", EVEN),
-    (f"{CRATES}/scx_p2dq/main", EVEN), (f"{CRATES}/scx_rusty/main", EVEN), (f"{FOREIGN}/scx_qmap", EVEN),
-    (f"{FOREIGN}/scx_simple", EVEN), (f"{CRATES}/scx_lavd/main", EVEN)])
+    (f"{CRATES}/scx_beerland/main", EVEN), (f"{FOREIGN}/scx_central", EVEN), (f"{CRATES}/scx_p2dq/main", EVEN),
+    (f"{CRATES}/scx_rusty/main", EVEN), (f"{FOREIGN}/scx_qmap", EVEN), (f"{FOREIGN}/scx_simple", EVEN),
+    (f"{CRATES}/scx_lavd/main", EVEN)])  # scx_tickless moves tasks in a timer, which is a fault here
 def test_schedulers_of_others_run_in_the_kernel(guest, source, ideal):
     path = path_of(f"{source}.bpf.c")
     text = guest(use(f"scx:{path.name}") + f"hog -N 0,5,10 -t 10s; cat {ROOT_DIR}/state", cpus=2, icount=True,
