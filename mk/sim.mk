@@ -86,8 +86,8 @@ scx-programs: $(INC)/.made
 	for source in $(SRC) $(SCX_ALSO); do \
 		unit=$$made/$$left; \
 		$(CC) $(SCX_CFLAGS) -E -o $$unit.i $$source; \
-		$(PYTHON) tools/scripts/scx_maps.py $$(realpath $$source) $(CURDIR)/sim/scx/halves/$(SCX).c $$place \
-			<$$unit.i >$$unit.c; \
+		$(PYTHON) tools/scripts/scx_maps.py "$$(realpath $$source)" "$(CURDIR)/sim/scx/halves/$(SCX).c" \
+			$$place <$$unit.i >$$unit.c; \
 		$(CC) $(SCX_CFLAGS) -I$$(dirname $$source) -c -o $$unit.sim.o $$unit.c; \
 		$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$$(dirname $$source) -c -o $$unit.o $$unit.c; \
 		{ $(SCX_WASM) $(SCX_WASM_CFLAGS) -I$$(dirname $$source) -Xclang -disable-llvm-passes -S -emit-llvm \
