@@ -128,12 +128,13 @@ static bool may_go(struct ext *x, const struct task *t, u32 cpu)
 }
 
 /*
- * For an explicit target: it must be a CPU that @t may use. Else the global queue takes it. That a
- * CPU has left is no fault of the scheduler, which may not know it yet.
+ * For an explicit target: it must be the CPU where @t is, or one that it may use. Else the global
+ * queue takes it. A task is where it may not stay while its affinity changes: it leaves soon, and
+ * its scheduler is not to blame. Nor is it if a CPU has left, which it may not know yet.
  */
 static void check_target(struct ext_rq *er, const struct task *t, struct target *target)
 {
-	if (target->q || may_go(er->x, t, target->cpu))
+	if (target->q || target->cpu == t->cpu || may_go(er->x, t, target->cpu))
 		return;
 	if (task_allowed(t, target->cpu))
 		ext_count(er, EXT_EV_DISPATCH_LOCAL_DSQ_OFFLINE);

@@ -30,6 +30,8 @@ struct gambler {
 	const struct sim *sim;
 	void *memory;
 	struct task *moving; /* that a move is likely to hold, while its locks are changed */
+	bool is_loaded;	     /* and no program is */
+	bool errs;	     /* it asked, perhaps, for a CPU that the task may not use */
 };
 static struct gambler gambler;
 
@@ -218,6 +220,7 @@ static void gamble_dispatch(struct ext_call *c, s32 cpu, struct task *prev)
 		struct task *t = gambler.kept[draw(gambler.nr_kept)];
 
 		drop(t);
+		gambler.errs |= t->cpu != (u32)cpu && !cpumask_test(&t->allowed, (u32)cpu);
 		insert(c, t, true);
 		if (!draw(8)) {
 			ext_cancel(c);
@@ -320,6 +323,7 @@ static void load(struct world *w, u32 arg)
 		(struct gambler){ .sim = w->sim, .memory = aligned_alloc(64, (size + 63) & ~63ul) };
 	EXPECT(gambler.memory);
 	__builtin_memset(gambler.memory, 0, size);
+	gambler.is_loaded = !which;
 	if (which)
 		chosen = judge_scheduler(scx_come(w->sim, programs[which - 1]), false);
 	else
@@ -344,6 +348,7 @@ static void bypass(struct world *w)
 void ext_unload(struct world *w)
 {
 	struct sched *s = w->sim->s;
+	const struct ext_exit *exit;
 
 	if (!sched_ext_name(s))
 		return;
@@ -351,7 +356,10 @@ void ext_unload(struct world *w)
 	sched_ext_leave(s);
 	settle_all(w);
 	judge_unloaded();
-	EXPECT(sched_ext_unload(s)->kind != EXT_EXIT_NONE);
+	exit = sched_ext_unload(s);
+	EXPECT(exit->kind != EXT_EXIT_NONE);
+	/* A mistake has a kind of its own, and so have tasks that wait for too long. */
+	EXPECT(exit->kind != EXT_EXIT_ERROR || !gambler.is_loaded || gambler.errs);
 	scx_go(true);
 	free(gambler.memory);
 }

@@ -127,6 +127,17 @@ static bool stays(const struct task *t)
 	return rq->curr == t || !rq->online;
 }
 
+static bool is_at_home(const struct task *t)
+{
+	return may_use(t, cpu_rq(docket.s, t->cpu)) || stays(t);
+}
+
+/* Does @ask, by enqueue, leave @t where it is? It may be there while its affinity changes. */
+static bool leaves_soon(const struct ask *ask, const struct task *t)
+{
+	return ask->open && !ask->buffered && ask->cpu == t->cpu;
+}
+
 /* --- who came, who went ----------------------------------------------------------------------- */
 
 /* Does @ask name the local queue of @cpu? */
@@ -204,8 +215,7 @@ static void judge_arrival(const struct seen_queue *was, const struct seen_queue 
 		JUDGE_URGENT(!docket.tells || !i || cpu >= 0, "ext: nobody asked for this insert");
 	}
 	if (cpu >= 0)
-		JUDGE_URGENT(t->cpu == (u32)cpu &&
-				     (may_use(t, cpu_rq(docket.s, t->cpu)) || stays(t)),
+		JUDGE_URGENT(t->cpu == (u32)cpu && (is_at_home(t) || leaves_soon(&b->ask, t)),
 			     "ext: a task in the local queue of a CPU that it may not use");
 	judge_place_in(was, now, i, at, &b->ask);
 	b->ask.open = b->given = false;
@@ -375,6 +385,9 @@ void judge_dispatch(const struct sched *s)
 	look();
 	for (u32 cpu = 0; cpu < s->nr_cpus; cpu++) {
 		JUDGE_URGENT(!docket.x->cpu[cpu].held, "ext: a CPU holds a task, and moves none");
+		for (u32 n = 0; n < local_of(cpu)->nr; n++)
+			JUDGE_URGENT(is_at_home(local_of(cpu)->member[n].t),
+				     "ext: a task waits on a CPU that it may not use");
 		nr += docket.x->cpu[cpu].nr_queued;
 	}
 	for (u32 i = 0; i < docket.nr_books; i++) {
