@@ -47,11 +47,13 @@ UNIT_ALSO_quota_race := tests/unit/race.c
 UNIT_ALSO_claim_race := tests/unit/race.c
 UNIT_ALSO_switch_race := tests/unit/race.c
 UNIT_ALSO_kick_race := tests/unit/race.c
+UNIT_ALSO_move_race := tests/unit/race.c
 # Files that call race.c before each access to memory.
 UNIT_RACE_quota_race := sched/fair/core/bandwidth.c
 UNIT_RACE_claim_race := sched/balance/sharedq.c
 UNIT_RACE_switch_race := sched/core/switch.c
 UNIT_RACE_kick_race := sched/core/switch.c
+UNIT_RACE_move_race := sched/ext/dispatch.c
 UNIT_RACE_CFLAGS := -fno-sanitize=all -fsanitize=thread -Wno-tsan
 # A file of the kernel, whose types are the architecture's. It runs one instruction at a time, which the sanitizers'
 # would be, too; they could not print either.

@@ -195,7 +195,10 @@ const struct ext_exit *sched_ext_refusal(const void *mem);
 const char *sched_ext_name(const struct sched *s);
 /* Its counters since it was loaded, over all CPUs; all 0 without a scheduler. */
 struct ext_events sched_ext_events(const struct sched *s);
-/* For callbacks of the host's timers: in @what CPUs can be kicked, queues made, errors reported. */
+/*
+ * For callbacks of the host's timers. In @what CPUs can be kicked, queues made, tasks moved from
+ * one queue to another, errors reported. Interrupts are off, and no runqueue is locked.
+ */
 void sched_ext_outside(struct sched *s, void (*what)(struct ext_call *, void *), void *argument);
 
 /* --- what an operation may do --------------------------------------------- */
@@ -236,9 +239,12 @@ void ext_iter_end(struct ext_call *, struct ext_iter *);
 struct ext_moved {
 	const u64 *slice, *vtime;
 };
-/* From dispatch: @t, which the walk returned, goes to @dsq. False: it has left meanwhile. */
-bool ext_move(struct ext_call *, struct ext_iter *, struct task *t, u64 dsq, u64 enq_flags,
-	      const struct ext_moved *how);
+/*
+ * From dispatch, and from no operation: @t, which the walk returned, goes to @dsq. False: it has
+ * left meanwhile. @here: the CPU of the caller; interrupts are off.
+ */
+bool ext_move(struct ext_call *, u32 here, struct ext_iter *, struct task *t, u64 dsq,
+	      u64 enq_flags, const struct ext_moved *how);
 
 /*
  * Once the operation is over, with all its inserts, @cpu chooses anew. With EXT_KICK_IDLE it does

@@ -4,7 +4,8 @@
  * moves to local queues, of this CPU and of others (PROTOCOL: holding in ext.h).
  *
  * Lock: the runqueue's of the CPU that acts. A move of another runqueue's task drops it meanwhile;
- * only dispatch, which is called in the middle of a switch, may do that.
+ * only dispatch, which is called in the middle of a switch, may do that. A move from a timer begins
+ * with no runqueue locked, and takes the lock of the task's.
  */
 #include "sched/ext/ext.h"
 #include "lib/errno.h"
@@ -43,12 +44,12 @@ static void choose_global(struct ext *x, struct target *target)
 	target->id = EXT_DSQ_GLOBAL;
 }
 
-/* Where the number @id points for @er's CPU; false and a fault if nowhere. */
-static bool find_target(struct ext_rq *er, u64 id, struct target *target)
+/* Where the number @id points for the CPU @here; false and a fault if nowhere. */
+static bool find_target(struct ext_rq *er, u32 here, u64 id, struct target *target)
 {
 	struct ext *x = er->x;
 
-	*target = (struct target){ .id = id, .cpu = er->rq->cpu };
+	*target = (struct target){ .id = id, .cpu = here };
 	if (id == EXT_DSQ_LOCAL)
 		return true;
 	if ((id & EXT_DSQ_LOCAL_ON) == EXT_DSQ_LOCAL_ON) {
@@ -76,6 +77,25 @@ static void send(struct ext_rq *from, struct task *t, u32 to, u64 flags)
 }
 
 /*
+ * @t, which is in no queue and in nobody's hands, goes to @target. True: to the local queue of
+ * another CPU, and it has left its runqueue, @from's, which is locked. It is to be attached there.
+ */
+static bool place_at(struct ext_rq *from, struct task *t, const struct target *target, u64 flags)
+{
+	debug_assert_locked(from->rq);
+	if (target->q) {
+		ext_dsq_in(from, target->q, target->id, t, flags);
+	} else if (target->cpu == from->rq->cpu) {
+		ext_local_in(from, t, flags);
+	} else {
+		send(from, t, target->cpu, flags);
+		detach_task(from->rq, t, target->cpu);
+		return true;
+	}
+	return false;
+}
+
+/*
  * @t, held by @er's CPU, belongs to @src, and goes to @target, if nobody was there before. True if
  * it went. @er's runqueue is locked, and was not meanwhile if @src is another.
  */
@@ -83,7 +103,6 @@ static bool deliver_held(struct ext_rq *er, struct task *t, struct rq *src, stru
 			 u64 flags)
 {
 	struct rq *rq = er->rq;
-	struct ext_rq *from = ext_of(src);
 	bool mine, moves = false;
 
 	debug_assert_locked(rq);
@@ -96,21 +115,13 @@ static bool deliver_held(struct ext_rq *er, struct task *t, struct rq *src, stru
 	er->held = NULL;
 	if (mine) {
 		ext_part(t)->holding = 0;
-		if (target.q) {
-			ext_dsq_in(from, target.q, target.id, t, flags);
-		} else if (target.cpu == src->cpu) {
-			ext_local_in(from, t, flags);
-		} else {
-			moves = true;
-			send(from, t, target.cpu, flags);
-			if (src == rq)
-				hand_over(rq, t, target.cpu);
-			else
-				detach_task(src, t, target.cpu);
-		}
+		moves = place_at(ext_of(src), t, &target, flags);
 	}
-	if (src == rq)
+	if (src == rq) {
+		if (moves)
+			list_add_tail(&rq->handover, &t->link);
 		return mine;
+	}
 	rq_unlock(src);
 	if (moves && target.cpu != rq->cpu)
 		attach_task(er->x->s, t);
@@ -153,7 +164,7 @@ static bool goes_to_queue(struct ext_rq *er, struct task *t, u64 id, u64 flags,
 {
 	struct ext_dsq *global = &er->x->global;
 
-	if (!find_target(er, id, target))
+	if (!find_target(er, er->rq->cpu, id, target))
 		choose_global(er->x, target);
 	check_target(er, t, target);
 	if (target->q)
@@ -359,37 +370,80 @@ bool ext_move_to_local(struct ext_call *c, u64 id)
 	return true;
 }
 
-bool ext_move(struct ext_call *c, struct ext_iter *it, struct task *t, u64 dsq, u64 flags,
-	      const struct ext_moved *how)
+/* @t has what @how says. */
+static void set_moved(struct ext_seen *seen, const struct ext_moved *how)
 {
-	struct ext_dsq *from = ext_iter_queue(it);
+	if (how->slice)
+		seen->slice = *how->slice;
+	if (how->vtime)
+		seen->vtime = *how->vtime;
+}
+
+/* ext_move() from dispatch. The runqueue of the caller, @er's, is locked, before and behind it. */
+static bool move_inside(struct ext_rq *er, struct ext_dsq *from, struct task *t, u64 dsq, u64 flags,
+			const struct ext_moved *how)
+{
+	struct ext_seen *seen = seen_of(t);
 	struct target target;
 	struct rq *src;
 	bool there;
 
-	if (c->kind != EXT_DISPATCH) {
-		ext_fault(c->x, c->er, "a move between DSQs outside dispatch");
+	if (!seen || !find_target(er, er->rq->cpu, dsq, &target))
 		return false;
-	}
-	struct ext_seen *seen = seen_of(t);
-
-	if (!from || !seen || !find_target(c->er, dsq, &target))
-		return false;
-	check_target(c->er, t, &target);
+	check_target(er, t, &target);
 	host_lock(&from->lock);
 	there = ext_words(t)->dsq == from;
-	src = cpu_rq(c->x->s, t->cpu);
+	src = cpu_rq(er->x->s, t->cpu);
 	if (there)
-		ext_hold(c->er, t);
+		ext_hold(er, t);
 	host_unlock(&from->lock);
-	if (there && how->slice)
-		seen->slice = *how->slice;
-	if (there && how->vtime)
-		seen->vtime = *how->vtime;
-	if (!there || !deliver_held(c->er, t, src, target, flags))
+	if (!there)
 		return false;
-	c->er->nr_dispatched++;
+	set_moved(seen, how);
+	if (!deliver_held(er, t, src, target, flags))
+		return false;
+	er->nr_dispatched++;
 	return true;
+}
+
+/* ext_move() where no runqueue is locked. Under the lock of its own nobody else takes @t away. */
+static bool move_outside(struct ext *x, u32 here, struct ext_dsq *from, struct task *t, u64 dsq,
+			 u64 flags, const struct ext_moved *how)
+{
+	struct rq *rq = task_rq_lock(x->s, t);
+	struct ext_rq *er = ext_of(rq);
+	bool there = false, leaves = false;
+	struct target target;
+
+	if (is_ext(t) && find_target(er, here, dsq, &target)) {
+		host_lock(&from->lock);
+		there = ext_part(t)->dsq == from;
+		if (there)
+			ext_dsq_del(t);
+		host_unlock(&from->lock);
+	}
+	if (there) {
+		set_moved(ext_part(t)->seen, how);
+		check_target(er, t, &target);
+		leaves = place_at(er, t, &target, flags);
+	}
+	rq_unlock(rq);
+	if (leaves)
+		attach_task(x->s, t);
+	return there;
+}
+
+bool ext_move(struct ext_call *c, u32 here, struct ext_iter *it, struct task *t, u64 dsq, u64 flags,
+	      const struct ext_moved *how)
+{
+	struct ext_dsq *from = ext_iter_queue(it);
+
+	if (c->kind == EXT_DISPATCH)
+		return from && move_inside(c->er, from, t, dsq, flags, how);
+	if (c->kind == EXT_OUTSIDE)
+		return from && move_outside(c->x, here, from, t, dsq, flags, how);
+	ext_fault(c->x, c->er, "a move between DSQs from an operation that is not dispatch");
+	return false;
 }
 
 /* --- direct dispatch ------------------------------------------------------ */

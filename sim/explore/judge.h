@@ -43,6 +43,8 @@ void judge_takes(const struct ext_call *c, u64 dsq);
 void judge_walks(struct task *t, u64 dsq, u64 vtime, u64 flags);
 void judge_walked(struct task *t, bool moved);
 void judge_kicks(const struct ext_call *c, u32 here, u32 cpu, u64 flags);
+/* The scheduler acts of its own accord, as in a timer; @begins: it starts, else it has ended. */
+void judge_callback(bool begins);
 /* The scheduler is about to be unloaded. */
 void judge_unloaded(void);
 /* Between operations of @s each task that is runnable must be in one place. */

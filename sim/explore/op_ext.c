@@ -178,7 +178,7 @@ static void shift(struct ext_call *c, struct ext_iter *it, struct task *t)
 
 	gambler.moving = t;
 	judge_walks(t, dsq, vtime, flags);
-	judge_walked(t, ext_move(c, it, t, dsq, flags, &how));
+	judge_walked(t, ext_move(c, gambler.sim->this_cpu, it, t, dsq, flags, &how));
 	gambler.moving = NULL;
 }
 
@@ -378,6 +378,15 @@ void ext_print_programs(FILE *out)
 		fprintf(out, "--scx %s ", programs[i]);
 }
 
+/* As a timer of the scheduler may do it. */
+static void walk_outside(struct ext_call *c, void *argument)
+{
+	(void)argument;
+	judge_callback(true);
+	walk(c);
+	judge_callback(false);
+}
+
 /* In the middle of another operation a scheduler only ends: that operation may use its memory. */
 void do_ext(struct world *w, u32 arg)
 {
@@ -386,6 +395,8 @@ void do_ext(struct world *w, u32 arg)
 		load(w, arg);
 	else if (w->is_inside)
 		sched_ext_bypass(w->sim->s);
+	else if (gambler.is_loaded && arg % 4)
+		sched_ext_outside(w->sim->s, walk_outside, NULL);
 	else
 		ext_unload(w);
 }

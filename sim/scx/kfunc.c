@@ -190,7 +190,7 @@ static bool move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq, u6
 	how = (struct ext_moved){ w->sets_slice ? &w->slice : NULL,
 				  w->sets_vtime ? &w->vtime : NULL };
 	w->sets_slice = w->sets_vtime = false;
-	return t && w->there && ext_move(CALL, &w->it, t, dsq, flags, &how);
+	return t && w->there && ext_move(CALL, scx_this_cpu(), &w->it, t, dsq, flags, &how);
 }
 
 bool scx_bpf_dsq_move(struct bpf_iter_scx_dsq *it, struct task_struct *p, u64 dsq, u64 enq_flags)

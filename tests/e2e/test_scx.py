@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.sim.test_scx import ASKS, CRATES, DIVIDES, FOREIGN, INIT, WAITS, load, pages_in, partial
+from tests.sim.test_scx import ASKS, CRATES, DEALS, DIVIDES, FOREIGN, INIT, WAITS, load, pages_in, partial
 from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
@@ -434,6 +434,16 @@ def test_a_program_hears_of_clocks_interrupts_and_words_of_the_machine(guest, tm
     expect(r"asks: work 1024 of 1024, interrupts 1, tasks 1, idle CPUs rest, nowhere at 0, by 1", text)
 
 
+def test_a_timer_moves_tasks_and_any_of_them_may_be_bound_to_a_cpu(guest, tmp_path):
+    """The hogs change their CPUs again and again while they wait: the scheduler never hears of a fault of its own."""
+    (tmp_path / "deals.bpf.c").write_text(DEALS)
+    binds = ("hog -q -n 3 -t 4s > /dev/null & while read -r state < /sys/kernel/sched_ext/state && "
+             "[ $state = enabled ]; do for pid in $(pidof hog); do taskset -p 1 $pid; taskset -p 2 $pid; "
+             "taskset -p 3 $pid; done > /dev/null; done; wait")
+    text = guest(use("scx:deals.o") + binds, cpus=2, icount=True, files=files_of(path_of(tmp_path / "deals.bpf.c")))
+    expect(r"deals: dealt", text)
+
+
 # Shares of hogs of nice 0, 5 and 10 on two CPUs. Most of these give all the same, or do not look at weights here.
 EVEN, WEIGHED = [33.3, 33.3, 33.3], [50.0, 37.5, 12.5]
 
@@ -442,9 +452,9 @@ EVEN, WEIGHED = [33.3, 33.3, 33.3], [50.0, 37.5, 12.5]
 @pytest.mark.skipif(not os.path.exists(f"{CRATES}/scx_bpfland"), reason="sh tools/setup.sh --scx fetches them")
 @pytest.mark.parametrize("source, ideal", [
     (f"{CRATES}/scx_bpfland/main", EVEN), (f"{CRATES}/scx_flash/main", WEIGHED), (f"{CRATES}/scx_cosmos/main", EVEN),
-    (f"{CRATES}/scx_beerland/main", EVEN), (f"{FOREIGN}/scx_central", EVEN), (f"{CRATES}/scx_p2dq/main", EVEN),
-    (f"{CRATES}/scx_rusty/main", EVEN), (f"{FOREIGN}/scx_qmap", EVEN), (f"{FOREIGN}/scx_simple", EVEN),
-    (f"{CRATES}/scx_lavd/main", EVEN)])  # scx_tickless moves tasks in a timer, which is a fault here
+    (f"{CRATES}/scx_beerland/main", EVEN), (f"{CRATES}/scx_tickless/main", EVEN), (f"{FOREIGN}/scx_central", EVEN),
+    (f"{CRATES}/scx_p2dq/main", EVEN), (f"{CRATES}/scx_rusty/main", EVEN), (f"{FOREIGN}/scx_qmap", EVEN),
+    (f"{FOREIGN}/scx_simple", EVEN), (f"{CRATES}/scx_lavd/main", EVEN)])
 def test_schedulers_of_others_run_in_the_kernel(guest, source, ideal):
     path = path_of(f"{source}.bpf.c")
     text = guest(use(f"scx:{path.name}") + f"hog -N 0,5,10 -t 10s; cat {ROOT_DIR}/state", cpus=2, icount=True,

@@ -94,6 +94,11 @@ static void end_op(void)
 	docket.depth--;
 }
 
+void judge_callback(bool begins)
+{
+	(begins ? begin_op : end_op)();
+}
+
 static s32 on_select_cpu(struct ext_call *c, struct task *t, s32 prev, u64 flags)
 {
 	const struct book *b = book_of(t);

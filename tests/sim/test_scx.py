@@ -474,6 +474,54 @@ def test_a_program_hears_of_clocks_interrupts_and_words_of_the_machine(sim, tmp_
     assert f"asks: work {work} of 1024, interrupts 1, tasks 1, idle CPUs rest, nowhere at 0, by 1" in run.err, run.err
 
 
+# Only a timer looks into the queue, each millisecond: it gives a task to one CPU and the next to the other. A task that
+# is bound to a CPU is inserted there; it may wait in the queue as it is bound.
+DEALS = """#include <scx/common.bpf.h>
+static u32 nr_moved;
+struct one { struct bpf_timer timer; };
+struct {
+    __uint(type, BPF_MAP_TYPE_ARRAY);
+    __uint(max_entries, 1);
+    __type(key, u32);
+    __type(value, struct one);
+} ones SEC(".maps");
+void BPF_STRUCT_OPS(deals_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    scx_bpf_dsq_insert(p, p->nr_cpus_allowed == 1 ? SCX_DSQ_LOCAL : 1, SCX_SLICE_DFL, enq_flags);
+}
+static int deal(void *map, int *key, struct bpf_timer *timer)
+{
+    struct task_struct *p;
+    bpf_for_each(scx_dsq, p, 1, 0) {
+        scx_bpf_dsq_move_set_slice(BPF_FOR_EACH_ITER, 2000000);
+        nr_moved += scx_bpf_dsq_move(BPF_FOR_EACH_ITER, p, SCX_DSQ_LOCAL_ON | nr_moved % scx_bpf_nr_cpu_ids(), 0);
+    }
+    if (nr_moved >= 1000)
+        scx_bpf_exit(0, "dealt");
+    bpf_timer_start(timer, 1000000, 0);
+    return 0;
+}
+s32 BPF_STRUCT_OPS_SLEEPABLE(deals_init)
+{
+    u32 key = 0;
+    struct one *one = bpf_map_lookup_elem(&ones, &key);
+    if (!one || bpf_timer_init(&one->timer, &ones, CLOCK_MONOTONIC))
+        return -EINVAL;
+    bpf_timer_set_callback(&one->timer, deal);
+    bpf_timer_start(&one->timer, 1000000, 0);
+    return scx_bpf_create_dsq(1, -1);
+}
+SCX_OPS_DEFINE(deals_ops, .enqueue = (void *)deals_enqueue, .init = (void *)deals_init,
+               .flags = SCX_OPS_ENQ_LAST, .name = "deals");
+"""
+
+
+def test_a_timer_moves_tasks_to_local_queues(sim, tmp_path):
+    (tmp_path / "deals.bpf.c").write_text(DEALS)
+    run = sim("--check", "--scx", load(str(tmp_path / "deals.bpf.c")), "--cpus", "2", "--time", "5s", "hogs:n=3")
+    assert "deals: dealt" in run.err
+
+
 def test_a_cpu_that_kicks_itself_does_not_wait(sim, tmp_path):
     """The kicked CPU chooses anew, so that a burst does not wait for the end of the hog's slice of 20 ms."""
     source = tmp_path / "itself.bpf.c"

@@ -67,6 +67,17 @@ ACCESS(write_range, void *at, long bytes)
 		before_an_access();                                                                \
 		*(volatile type *)at = value;                                                      \
 	}                                                                                          \
+	RETURNS(bool, atomic##bits##_compare_exchange_strong, volatile void *at, void *was,        \
+		type value, int order, int failing)                                                \
+	{                                                                                          \
+		type is = (before_an_access(), *(volatile type *)at);                              \
+		bool same = is == *(type *)was;                                                    \
+                                                                                                   \
+		*(type *)was = is;                                                                 \
+		if (same)                                                                          \
+			*(volatile type *)at = value;                                              \
+		return same;                                                                       \
+	}                                                                                          \
 	CHANGE(bits, type, exchange, value)                                                        \
 	CHANGE(bits, type, fetch_add, (type)(was + value))                                         \
 	CHANGE(bits, type, fetch_sub, (type)(was - value))                                         \
