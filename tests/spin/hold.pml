@@ -2,13 +2,13 @@
 /*
  * The protocol "holding" (sched/ext/ext.h): a CPU takes a task off a shared queue, or out of its
  * scheduler's hands, and goes over to the lock of the task's runqueue; meanwhile the task may be
- * dequeued, enqueued again, or end. Two CPUs dispatch, and two others change the task or end it.
- * The verifier tries every order and asserts that the task is in one place, and that nobody follows
- * a pointer to a task that has ended.
+ * dequeued, enqueued again, moved by a timer, or end. Two CPUs dispatch, two others change the task
+ * or end it, and a timer moves it. The verifier tries every order and asserts that the task is in
+ * one place, and that nobody follows a pointer to a task that has ended.
  *
  * Each inline and variable has the name that it has in C (test_spin.py compares):
  *	sched/ext/dsq.c ext_hold ext_withdraw ext_dsq_add ext_dsq_in ext_dsq_del
- *	sched/ext/dispatch.c ext_consume deliver_held claim finish
+ *	sched/ext/dispatch.c ext_consume deliver_held claim finish move_outside
  *	sched/ext/ext.c take_back
  *	sched/ext/ext.h ext_rq.held ext_task.holding ext_task.dsq ext_task.op
  *	sched/core/rq.c task_rq_lock
@@ -16,13 +16,14 @@
  *	sched/task.h task.cpu task.on_rq
  *	kernel/task/lock.c host_lock host_unlock
  *
- * Run: spin -DBUG=0 -a hold.pml && cc -DSAFETY -o pan pan.c && ./pan; BUG=1 to 5: a seeded bug.
+ * Run: spin -DBUG=0 -a hold.pml && cc -DSAFETY -o pan pan.c && ./pan; BUG=1 to 6: a seeded bug.
  */
 #define TRUST_THE_HOLD (BUG == 1)	/* deliver_held() does not ask whether the task is its own */
 #define HOLD_TOO_LATE (BUG == 2)	/* the note is made when the task has left its queue */
 #define NO_SECOND_LOOK (BUG == 3)	/* ext_withdraw() does not look at the queue again */
 #define ASK_THE_TASK (BUG == 4)		/* deliver_held() asks the task who holds it */
 #define WITHOUT_CLAIM (BUG == 5)	/* finish() does not claim the task */
+#define MOVE_BLINDLY (BUG == 6)		/* move_outside() does not look whether the task is there */
 
 #define CPUS 2
 #define CHANGES 2	/* of each of two CPUs that change the task */
@@ -222,6 +223,39 @@ active [CPUS] proctype dispatcher()
 		n++
 	:: else -> break
 	od
+}
+
+/* A timer moves the task: it leaves its queue, and comes back there, or goes to another CPU. */
+inline move_outside()
+{
+	task_rq_lock();
+	lock_queue();
+	there = !task_on_rq && !ended && (MOVE_BLINDLY || ext_task_dsq);
+	if
+	:: there && ext_task_dsq -> ext_dsq_del()
+	:: else
+	fi;
+	unlock_queue();
+	if
+	:: there -> ext_dsq_in(); host_unlock(rq)
+	:: there ->
+		task_on_rq = true;
+		task_cpu = 1 - rq;
+		host_unlock(rq);
+		task_rq_lock();
+		task_on_rq = false;
+		to_local();
+		host_unlock(rq)
+	:: else -> host_unlock(rq)
+	fi
+}
+
+active proctype timer()
+{
+	byte rq;
+	bool there;
+
+	move_outside()
 }
 
 /* A change of its parameters: it leaves, and comes back anywhere, or ends. */

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 HERE = pathlib.Path(ROOT, "tests/spin")
 # A model, how many seeded bugs it has, and options of the verifier (-E: a thread may sleep for ever in the end).
-MODELS = {"wake": (4, []), "switch": (3, ["-E"]), "hold": (5, []), "mutex": (5, []), "futex": (5, [])}
+MODELS = {"wake": (4, []), "switch": (3, ["-E"]), "hold": (6, []), "mutex": (5, []), "futex": (5, [])}
 CASES = [(model, bug) for model, (bugs, _) in MODELS.items() for bug in range(bugs + 1)]
 
 
