@@ -50,16 +50,18 @@ plugin: $(B)/schedsim $(POLICIES_DEF) ## a policy for schedsim --plugin: SRC=min
 
 # A program written for sched_ext as a shared object, for schedsim --scx; the functions it calls are the simulator's.
 # A main.bpf.c has the name of its folder, as in build/scx/crates/scx_bpfland. A file `sources` beside it names the
-# other sources.
+# other sources. The compiler sees a table of it (scx_maps.py) behind the source, which it knows by the name in SRC.
 SCX_FILE := $(basename $(basename $(notdir $(SRC))))
 SCX := $(if $(filter main,$(SCX_FILE)),$(notdir $(patsubst %/,%,$(dir $(SRC)))),$(SCX_FILE))
 SCX_ALSO := $(if $(filter main,$(SCX_FILE)),$(addprefix $(dir $(SRC)),$(file <$(dir $(SRC))sources)))
+SCX_HALF := $(wildcard sim/scx/halves/$(SCX).c)
 # BPF leaves locks, timers and kept pointers alone where it copies a value: a program need not set them on its stack.
 SCX_ZERO := -ftrivial-auto-var-init=zero $(if $(findstring clang,$(CC)),\
 	-enable-trivial-auto-var-init-zero-knowing-it-will-be-removed-from-clang)
 SCX_CFLAGS := -std=gnu11 -O2 -g -fPIC -fvisibility=hidden -fno-strict-aliasing -ffreestanding \
-	-fno-builtin-printf -D__BPF__ $(SCX_ZERO) -Isim/scx/include -I$(INC)/scx -I$(B)/scx/crates/include \
-	-Wall -Wno-unused -Wno-attributes -Wno-discarded-qualifiers -Werror=implicit-function-declaration $(SCX_WARN)
+	-fno-builtin-printf -D__BPF__ $(SCX_ZERO) $(NAMELESS) -Isim/scx/include -I$(INC)/scx \
+	-I$(B)/scx/crates/include -Wall -Wno-unused -Wno-attributes -Wno-discarded-qualifiers \
+	-Werror=implicit-function-declaration $(SCX_WARN)
 # The same program as an object for the kernel (kernel/scx/object.c): it calls the kernel in each block of its code, and
 # its functions need little of the stack. (BPF allows 512 bytes.)
 SCX_KERNEL := -g0 -fPIE -mno-red-zone -mgeneral-regs-only -fcf-protection=none \
@@ -82,20 +84,21 @@ scx-programs: $(INC)/.made
 	@echo "  SCX     $(B)/scx/$(SCX).so"
 	$(Q)set -e; out=$(B)/scx/$(SCX); made=$$out.$$$$; \
 	trap "[ \$$? = 0 ] || rm -f $$out.so $$out.o $$out.wasm; rm -rf $$made" EXIT; mkdir $$made; \
-	sim= kernel= wasm= place=$(if $(SCX_ALSO),first,only) left=$(words $(SCX_ALSO)); \
+	sim= kernel= wasm= place=$(if $(SCX_ALSO),first,only) left=$(words $(SCX_ALSO)); half=$(SCX_HALF); \
 	for source in $(SRC) $(SCX_ALSO); do \
 		unit=$$made/$$left; \
 		$(CC) $(SCX_CFLAGS) -E -o $$unit.i $$source; \
-		$(PYTHON) tools/scripts/scx_maps.py "$$(realpath $$source)" "$(CURDIR)/sim/scx/halves/$(SCX).c" \
-			$$place <$$unit.i >$$unit.c; \
-		$(CC) $(SCX_CFLAGS) -I$$(dirname $$source) -c -o $$unit.sim.o $$unit.c; \
-		$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) -I$$(dirname $$source) -c -o $$unit.o $$unit.c; \
-		{ $(SCX_WASM) $(SCX_WASM_CFLAGS) -I$$(dirname $$source) -Xclang -disable-llvm-passes -S -emit-llvm \
+		$(PYTHON) tools/scripts/scx_maps.py $$source "$$half" $$place <$$unit.i >$$unit.c; \
+		from="-ffile-prefix-map=$$made=$(SCX) -I$$(dirname $$source) -include $$source \
+			$${half:+-include $$half}"; \
+		$(CC) $(SCX_CFLAGS) $$from -c -o $$unit.sim.o $$unit.c; \
+		$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) $$from -c -o $$unit.o $$unit.c; \
+		{ $(SCX_WASM) $(SCX_WASM_CFLAGS) $$from -Xclang -disable-llvm-passes -S -emit-llvm \
 				-o $$unit.raw $$unit.c && \
 			sed '$(SCX_DIVIDE)' $$unit.raw | cat - sim/scx/divide.ll >$$unit.ll && \
 			$(SCX_WASM) -O2 -fPIC -fvisibility=hidden -c -o $$unit.wasm.o $$unit.ll; } 2>>$$made/log || :; \
 		sim="$$sim $$unit.sim.o"; kernel="$$kernel $$unit.o"; wasm="$$wasm $$unit.wasm.o"; \
-		left=$$((left - 1)); place=$$([ $$left = 0 ] && echo last || echo middle); \
+		left=$$((left - 1)); half=; place=$$([ $$left = 0 ] && echo last || echo middle); \
 	done; \
 	$(CC) -shared -Wl,-Bsymbolic,-z,muldefs -o $$made/so $$sim; \
 	$(KCC) -r -nostdlib -Wl,-z,muldefs -o $$made/o $$kernel; \
@@ -106,7 +109,7 @@ scx-programs: $(INC)/.made
 
 # The same program for a Linux with sched_ext, and what loads it there, in the form of Debian 13. libbpf takes what a
 # type of the kernel has from the kernel.
-SCX_LINUX_CFLAGS := -target bpf -mcpu=v3 -O2 -g -fms-extensions -D__TARGET_ARCH_x86 -Wall -Wno-unused \
+SCX_LINUX_CFLAGS := -target bpf -mcpu=v3 -O2 -g $(NAMELESS) -fms-extensions -D__TARGET_ARCH_x86 -Wall -Wno-unused \
 	-Wno-microsoft-anon-tag -Wno-compare-distinct-pointer-types -I$(B)/scx/crates/linux \
 	-I$(B)/scx/crates/linux/bpf-compat -I$(B)/linux -I$(B)/trixie/include -I/usr/include/x86_64-linux-gnu \
 	-include tools/linux/names.h

@@ -703,6 +703,16 @@ def test_what_is_no_scheduler_or_wants_more_is_refused_in_a_sentence(tmp_path, t
     assert status and matches(why, said), said
 
 
+def test_what_is_made_says_nothing_of_the_directory_it_is_made_in():
+    """The page, which has such programs in it, would be another in each clone."""
+    def files():
+        assert not make_scx("examples/scx/fifo.bpf.c")[0]
+        return {path: pathlib.Path(path).read_bytes() for path in glob.glob(f"{BUILD}/scx/fifo.[osw]*")}
+    first = files()
+    assert len(first) > 1 and first == files()
+    assert not [path for path, text in first.items() if os.fsencode(ROOT) in text]
+
+
 def test_a_program_that_does_not_compile_leaves_nothing_of_an_older_one(tmp_path):
     source = tmp_path / "older.bpf.c"
     source.write_text(BROKEN % ("", 0))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Describe a sched_ext program (make scx): its maps, constants and operations, as C that is compiled with it.
+"""Describe a sched_ext program (make scx): its maps, constants and operations, as C that is compiled behind it.
 
 Usage: scx_maps.py SOURCE HALF PLACE <PREPROCESSED >TABLE.c
 
-HALF is the file of the program's user half; it need not be there. PLACE says which of the program's sources this is:
-first, middle, last, or only. The first has the operations. The linker appends the tables to each other in this order.
+HALF is the file of the program's user half, which stands between the two, or empty. PLACE says which of the program's
+sources this is: first, middle, last, or only. The first has the operations. The linker appends the tables to each
+other in this order.
 """
 
-import os
 import re
 import sys
 
@@ -56,8 +56,6 @@ def main() -> None:
     if is_first and len(ops) != 1:
         sys.exit(f"{source}: a scheduler has one table of operations (SCX_OPS_DEFINE); here are {len(ops)}"
                  + ("" if ops else ": is it the user half?"))
-    has_half = is_first and os.path.exists(half)
-    print(f'#include "{source}"\n' + f'#include "{half}"' * has_half)
     constants = [name for declaration in CONSTANTS.findall(plain) for name in constants_of(declaration)]
     for of_type, name in EXTERN.findall(plain):
         print(f"{of_type} {name};")
@@ -79,8 +77,8 @@ def main() -> None:
     if is_first:
         print("#ifndef HALF_FLAGS\n#define HALF_FLAGS 0\n#endif")
         print("const struct scx_program scx_program __attribute__((visibility(\"default\"))) = {\n"
-              f'\t"{source}", &{ops[0]}, scx_map_list, scx_constant_list, HALF_FLAGS,\n'
-              + "\t(void (*)(u32))user_half\n" * has_half + "};")
+              f'\t&{ops[0]}, scx_map_list, scx_constant_list, HALF_FLAGS,\n'
+              + "\t(void (*)(u32))user_half\n" * bool(half) + "};")
 
 
 if __name__ == "__main__":

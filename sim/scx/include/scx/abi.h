@@ -189,7 +189,6 @@ struct scx_variable {
 #define SCX_IS_BOOL(x) _Generic((x), bool : 1, default : 0)
 /* The object exports one as `scx_program`. Lists end with a name that is NULL. */
 struct scx_program {
-	const char *source;
 	struct sched_ext_ops *ops;
 	const struct scx_map *maps;
 	const struct scx_variable *constants; /* const volatile */
