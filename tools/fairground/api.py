@@ -10,21 +10,19 @@ import contextlib
 import io
 import json
 import os
-import subprocess
-import tempfile
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any, Literal
 
 from .base import tree
-from .base.errors import InputError, reading, why_failed
+from .base.errors import InputError, reading
 from .base.packages import MissingPackage as MissingPackage, load
 from .base.settings import UsageError as UsageError
 from .decisions.decision_file import DecisionError as DecisionError, open_file
 from .forms import table
 from .machine.image import DAMAGED, TraceError as TraceError
 from .machine.qemu import QemuError
-from .machine.scheduler_end import of_results
+from .machine.scheduler_end import SchedulerEnded
 from .trace import latency as latency_of, timehist
 from .trace.timeline import Timeline, events_of
 from .trace.tracefile import Lost as Lost, TraceFile
@@ -197,26 +195,17 @@ def simulate(*workloads: str | os.PathLike[str], sched: str = "cfs", cpus: int =
     """Run the simulator with @workloads, as "hogs:n=2" or files of rt-app, under one policy. @options are further words
     of schedsim's; @trace, NAME.dat, gets the trace with all decisions. SimulatorError if the simulator refuses it, or
     a program for sched_ext ends before the run does."""
-    from .machine.simulator import policy_words, program
+    from .machine.simulator import policy_words, results
 
     if trace and not os.fspath(trace).endswith(".dat"):
         raise UsageError(f"trace={os.fspath(trace)!r}: a name that ends in .dat is expected")
-    with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
-        out = os.path.join(directory, "result.json")
-        try:
-            words = [program(tree.build()), *policy_words(sched, tree.build()), "--cpus", str(cpus), "--time", time,
-                     "--seed", str(seed), "--json", out, *options,
-                     *(("--decisions", os.fspath(trace)) if trace else ()),
-                     *[os.fspath(each) for each in workloads]]
-            done = subprocess.run(words, capture_output=True, text=True, check=False)
-        except (OSError, QemuError) as error:
-            raise SimulatorError(str(error)) from error
-        if done.returncode:
-            raise SimulatorError(why_failed(done).splitlines()[0])
-        with open(out, encoding="utf-8") as f:
-            result = json.load(f)
-        if why := of_results(result):
-            raise SimulatorError(why)
+    try:
+        result = results(tree.build(), [*policy_words(sched, tree.build()), "--cpus", str(cpus), "--time", time,
+                                        "--seed", str(seed), *options,
+                                        *(("--decisions", os.fspath(trace)) if trace else ()),
+                                        *[os.fspath(each) for each in workloads]])
+    except (OSError, QemuError, SchedulerEnded) as error:
+        raise SimulatorError(str(error).splitlines()[0]) from error
     return Simulation(result, Trace(trace) if trace else None)
 
 
