@@ -240,8 +240,8 @@ def in_kernel(build: str, card: Card, sched: str) -> Iterator[tuple[Card, float]
     given = {"smp": str(what["smp"]), "append": append, "sched": sched, "icount": "1", "kvm": "0",
              "timeout": "300", "cmd": cmd, "hz": str(what.get("hz", 250))}
     outcome = run_batch(make_settings(given, build=build))
-    if outcome.scheduler:
-        raise SchedulerEnded(outcome.scheduler)
+    if outcome.scheduler_ended:
+        raise SchedulerEnded(outcome.problem)
     if outcome.status:
         raise QemuError(f"{card['id']} in the kernel: status {outcome.status} {outcome.problem}")
     for metric in what["metric"]:

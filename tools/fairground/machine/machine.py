@@ -54,7 +54,7 @@ class Outcome:
     status: int
     console: str
     problem: str = ""
-    scheduler: str = ""  # the same sentence, if it is about the end of the scheduler of SCHED=scx:FILE
+    scheduler_ended: bool = False  # the sentence is about the end of the scheduler of SCHED=scx:FILE
 
     def as_row(self) -> dict[str, Any]:
         """The end of the run, for programs."""
@@ -294,7 +294,7 @@ class Machine:
             return Outcome(STATUS_TIMEOUT, text, f"no end within TIMEOUT={self.settings.timeout} s{advice}")
         if code == EXIT_ORDERLY and said:
             ended = scheduler_end.at_boot(self.settings.sched, text) if self.settings.program else ""
-            return Outcome(int(said[1]) or int(ended != ""), text, ended, ended)
+            return Outcome(int(said[1]) or int(ended != ""), text, ended, ended != "")
         if code == EXIT_FAILURE:
             why = PANIC_LINE.search(text)
             return Outcome(STATUS_PANIC, text, "the kernel reported a failure and stopped"

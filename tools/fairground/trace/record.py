@@ -19,8 +19,8 @@ class RecordError(Exception):
 def ended_well(outcome: Outcome, command: str) -> str:
     """The console's text of a run that ended with status 0; any other status is an error: SchedulerEnded if it is that
     of the scheduler."""
-    if outcome.scheduler:
-        raise SchedulerEnded(outcome.scheduler)
+    if outcome.scheduler_ended:
+        raise SchedulerEnded(outcome.problem)
     if outcome.status:
         sys.stderr.write(outcome.console[-2000:])
         raise RecordError(f"the kernel's run ended with status {outcome.status}: {outcome.problem or command}")
