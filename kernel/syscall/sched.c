@@ -47,6 +47,15 @@ static struct thread *get_thread(int pid, long *err)
 	return t;
 }
 
+/* The attributes of @t, as its scheduler has them now. */
+static struct sched_attr_req attr_of(struct thread *t)
+{
+	struct sched_attr_req attr;
+
+	with_irqs_off(sched_read_attr(machine, &t->task, &attr));
+	return attr;
+}
+
 /* --- who may change what, as sched(7) has it ------------------------------------------- */
 
 /* May a thread that is now @old become @new without being privileged? */
@@ -76,14 +85,13 @@ static struct spinlock attr_lock = SPINLOCK_INIT("task attributes");
 
 static long set_attr(struct thread *t, const struct sched_attr_req *req)
 {
-	struct sched_attr_req old;
 	long err;
 
 	assert_held(&attr_lock);
 	/* Parameters that nobody may have are invalid, not forbidden. */
 	if (!sched_attr_is_valid(machine, req))
 		return -EINVAL;
-	with_irqs_off(sched_read_attr(machine, &t->task, &old));
+	struct sched_attr_req old = attr_of(t);
 	if (!capable(CAP_SYS_NICE) && !(cred_may_schedule(t) && is_modest(t, &old, req)))
 		return -EPERM;
 
@@ -106,9 +114,8 @@ static long set_policy(int pid, int policy, const int *user_param)
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
 		return err;
-	struct sched_attr_req req;
 	spin_lock(&attr_lock);
-	with_irqs_off(sched_read_attr(machine, &t->task, &req));
+	struct sched_attr_req req = attr_of(t);
 	if (policy >= 0) {
 		req.reset_on_fork = policy & SCHED_RESET_ON_FORK;
 		req.policy = policy & ~SCHED_RESET_ON_FORK;
@@ -137,20 +144,18 @@ SYSCALL2(sched_setparam, int, pid, const int *, param)
 
 SYSCALL1(sched_getscheduler, int, pid)
 {
-	struct sched_attr_req req;
 	long err = 0;
 	struct thread *t = get_thread(pid, &err);
 
 	if (!t)
 		return err;
-	with_irqs_off(sched_read_attr(machine, &t->task, &req));
+	struct sched_attr_req req = attr_of(t);
 	thread_put(t);
 	return req.policy | (req.reset_on_fork ? SCHED_RESET_ON_FORK : 0);
 }
 
 SYSCALL2(sched_getparam, int, pid, int *, param)
 {
-	struct sched_attr_req req;
 	long err = 0;
 
 	if (!param)
@@ -158,7 +163,7 @@ SYSCALL2(sched_getparam, int, pid, int *, param)
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
 		return err;
-	with_irqs_off(sched_read_attr(machine, &t->task, &req));
+	struct sched_attr_req req = attr_of(t);
 	thread_put(t);
 	int rt_priority = sched_policy_info(req.policy).priority ? req.rt_priority : 0;
 	return arch_copy_to_user(param, &rt_priority, sizeof(rt_priority)) ? -EFAULT : 0;
@@ -260,7 +265,6 @@ static void fill_request(struct sched_attr_req *req, const struct user_sched_att
 SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, flags)
 {
 	struct user_sched_attr attr;
-	struct sched_attr_req req;
 	long err;
 
 	if (!uattr || pid < 0 || flags)
@@ -277,7 +281,7 @@ SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, fla
 	if (!t)
 		return err;
 	spin_lock(&attr_lock);
-	with_irqs_off(sched_read_attr(machine, &t->task, &req));
+	struct sched_attr_req req = attr_of(t);
 	fill_request(&req, &attr);
 	err = set_attr(t, &req);
 	spin_unlock(&attr_lock);
@@ -288,7 +292,6 @@ SYSCALL3(sched_setattr, int, pid, struct user_sched_attr *, uattr, unsigned, fla
 
 SYSCALL4(sched_getattr, int, pid, void *, uattr, unsigned, size, unsigned, flags)
 {
-	struct sched_attr_req req;
 	long err = 0;
 
 	if (!uattr || pid < 0 || size < SCHED_ATTR_SIZE_VER0 || size > 4096 || flags)
@@ -296,7 +299,7 @@ SYSCALL4(sched_getattr, int, pid, void *, uattr, unsigned, size, unsigned, flags
 	struct thread *t = get_thread(pid, &err);
 	if (!t)
 		return err;
-	with_irqs_off(sched_read_attr(machine, &t->task, &req));
+	struct sched_attr_req req = attr_of(t);
 	unsigned long irq = arch_irq_save();
 	u64 slice_ns = sched_task_slice(machine, &t->task);
 	arch_irq_restore(irq);
@@ -413,10 +416,9 @@ struct nice_change {
 static void set_nice(struct thread *t, void *arg)
 {
 	struct nice_change *change = arg;
-	struct sched_attr_req old;
 
 	spin_lock(&attr_lock);
-	with_irqs_off(sched_read_attr(machine, &t->task, &old));
+	struct sched_attr_req old = attr_of(t);
 	if (!cred_may_schedule(t))
 		change->err = -EPERM;
 	else if (change->nice < old.nice && !cred_may_nice(t, change->nice))
@@ -438,10 +440,9 @@ SYSCALL3(setpriority, int, which, int, who, int, nice)
 /* The most favourable of the selected, kept as 20 - nice: larger is better. */
 static void best_priority(struct thread *t, void *arg)
 {
-	struct sched_attr_req req;
+	struct sched_attr_req req = attr_of(t);
 	long *best = arg;
 
-	with_irqs_off(sched_read_attr(machine, &t->task, &req));
 	*best = max(*best, 20l - req.nice);
 }
 
