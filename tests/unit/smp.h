@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Machines of a given shape for tests of several CPUs, and tasks where a test wants them. */
+/* Machines of a given shape, with tasks where a test wants them, or with a loaded scheduler. */
 #pragma once
+
+#include <stdlib.h>
 
 #include "host.h"
 #include "sched/balance/domain.h"
+#include "sched/ext/ext.h"
 
 /*
  * A machine of @nodes nodes with @llcs caches each, @cores cores a cache and @smt threads a core.
@@ -51,6 +54,20 @@ static inline struct task *sleeper_on(struct machine *m, unsigned cpu)
 	block(m, cpu, TASK_INTERRUPTIBLE);
 	allow(m, t, cpumask_first_n(m->nr_cpus));
 	return t;
+}
+
+/* Loads @ops with room for @queues queues. The caller frees the result after the machine. */
+static inline struct ext *load_scheduler(struct machine *m, unsigned queues,
+					 const struct ext_ops *ops)
+{
+	size_t bytes = ALIGN_UP(sched_ext_size(m->nr_cpus, queues), 64ul);
+	struct ext *x = aligned_alloc(64, bytes);
+
+	assert_non_null(x);
+	__builtin_memset(x, 0, bytes);
+	assert_int_equal(sched_ext_load(m->s, x, queues, ops), 0);
+	settle(m);
+	return x;
 }
 
 static inline struct rq *rq_of(struct machine *m, unsigned cpu)

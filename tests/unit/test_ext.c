@@ -3,11 +3,8 @@
  * A loaded scheduler: one that has the tasks of SCHED_EXT only, so that fair tasks of a CPU come
  * first, however they came to be there; and queues that are destroyed while they are in use.
  */
-#include <stdlib.h>
-
 #include "group.h"
 #include "lib/errno.h"
-#include "sched/ext/ext.h"
 #include "smp.h"
 
 #define QUEUES 2u
@@ -29,23 +26,11 @@ static const struct ext_ops in_order = {
 	.attach = attach,
 };
 
-static void *load(struct machine *m, const struct ext_ops *ops)
-{
-	size_t bytes = ALIGN_UP(sched_ext_size(m->nr_cpus, QUEUES), 64ul);
-	void *memory = aligned_alloc(64, bytes);
-
-	assert_non_null(memory);
-	__builtin_memset(memory, 0, bytes);
-	assert_int_equal(sched_ext_load(m->s, memory, QUEUES, ops), 0);
-	settle(m);
-	return memory;
-}
-
 /* Its group is throttled, so that a task of SCHED_EXT runs. The root group is not. */
 static void a_task_that_leaves_a_throttled_group_preempts_a_less_urgent_class(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
-	void *memory = load(m, &in_order);
+	void *memory = load_scheduler(m, QUEUES, &in_order);
 	struct task_group *tg = new_group(m, NULL);
 	struct task *hidden = spawn_in(m, tg, 0), *less = spawn(m, "less", SCHED_EXT, 0);
 
@@ -111,7 +96,7 @@ static void a_fair_task_that_is_not_alone_any_more_is_shared(void **state)
 
 	(void)state;
 	set_feature(m, "SHARED_RUNQ");
-	call.x = memory = load(m, &to_the_first);
+	call.x = memory = load_scheduler(m, QUEUES, &to_the_first);
 	fair = spawn(m, "fair", SCHED_NORMAL, 0);
 	block(m, 0, TASK_INTERRUPTIBLE);
 	less = spawn(m, "less", SCHED_EXT, 0);
@@ -139,7 +124,7 @@ static void a_cpu_that_is_choosing_may_have_looked_for_tasks_of_ext(void **state
 	struct machine *m = machine_new(2, 1000);
 	struct cpumask second = { 0 };
 	struct task *first;
-	void *memory = load(m, &in_order);
+	void *memory = load_scheduler(m, QUEUES, &in_order);
 
 	(void)state;
 	first = spawn(m, "first", SCHED_NORMAL, 0);
@@ -198,7 +183,7 @@ static void a_task_for_a_queue_that_goes_is_not_lost(void **state)
 	struct task *t;
 
 	(void)state;
-	loaded = load(m, &into_7);
+	loaded = load_scheduler(m, QUEUES, &into_7);
 	call = (struct ext_call){ .x = loaded, .kind = EXT_OUTSIDE };
 	assert_int_equal(ext_create_dsq(&call, 7), 0);
 	m->on_unlock = destroy_what_was_found;
@@ -220,7 +205,7 @@ static void a_walk_outlives_its_queue(void **state)
 	struct ext_call call;
 
 	(void)state;
-	loaded = load(m, &in_order);
+	loaded = load_scheduler(m, QUEUES, &in_order);
 	call = (struct ext_call){ .x = loaded, .kind = EXT_OUTSIDE };
 	assert_int_equal(ext_create_dsq(&call, 7), 0);
 	assert_int_equal(ext_iter_begin(&call, &walk, 7, 0), 0);

@@ -5,11 +5,9 @@
  * between any two steps of the insert on CPU 0, and CPU 0 inserts between any two accesses to
  * memory of CPU 1, which is about to idle. Whatever comes in between, CPU 1 runs the task.
  */
-#include <stdlib.h>
 #include <string.h>
 
 #include "race.h"
-#include "sched/ext/ext.h"
 #include "smp.h"
 
 #define ITS_QUEUE 7u
@@ -78,13 +76,9 @@ static const struct ext_ops ops = {
 /* CPU 0 is busy, CPU 1 idles, and a task sleeps that ran on CPU 0 and may use both. */
 static void begin(void)
 {
-	size_t size = ALIGN_UP(sched_ext_size(2, 1), 64ul);
-
 	m = machine_of(1, 1, 2, 1, NULL);
-	x = aligned_alloc(64, size);
-	memset(x, 0, size);
 	memset(seen, 0, sizeof(seen));
-	assert_int_equal(sched_ext_load(m->s, x, 1, &ops), 0);
+	x = load_scheduler(m, 1, &ops);
 	woken = sleeper_on(m, 0);
 	allow(m, spawn_nice(m, "busy", 0), cpumask_of(0));
 	assert_task(running(m, 1), &m->idle[1]);

@@ -5,11 +5,8 @@
  * hand has other plans for it: each of them between any two accesses to memory of another. Whatever
  * comes in between, the task is in one place, and what comes out is what one after the other gives.
  */
-#include <stdlib.h>
-
 #include "lib/errno.h"
 #include "race.h"
-#include "sched/ext/ext.h"
 #include "smp.h"
 
 enum { FIRST_QUEUE = 7, SECOND_QUEUE = 8, QUEUES = 2 };
@@ -75,13 +72,9 @@ static const struct ext_ops ops = {
 /* CPU 0 is busy, CPU 1 idles and has heard of nothing, and the task waits in the first queue. */
 static void a_task_waits(u64 dsq)
 {
-	size_t size = ALIGN_UP(sched_ext_size(2, QUEUES), 64ul);
-
 	target = dsq;
 	m = machine_of(1, 1, 2, 1, NULL);
-	x = aligned_alloc(64, size);
-	__builtin_memset(x, 0, size);
-	assert_int_equal(sched_ext_load(m->s, x, QUEUES, &ops), 0);
+	x = load_scheduler(m, QUEUES, &ops);
 	waiter = sleeper_on(m, 0);
 	allow(m, spawn_nice(m, "busy", 0), cpumask_of(0));
 	assert_true(sched_wake(m->s, waiter, TASK_NORMAL, 0, 0));
