@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -123,12 +124,40 @@ static void last_position(void)
 	EXPECT(preadv(fd, &iov, 0, last) == 0 && preadv(fd, &iov, 1, last - 4) == 0);
 	EXPECT_ERROR(EINVAL, pwritev(fd, &iov, 1, last));
 	EXPECT_ERROR(ESPIPE, pread(p[0], text, 1, last));
+}
+
+static bool is_refused(long result)
+{
+	return result < 0 && errno == EINVAL;
+}
+
+/*
+ * Bytes that would pass the last position are refused, and no fewer, by each way to read and write.
+ * What a file system says to those that fit is its own affair.
+ */
+static void near_last_position(void)
+{
+	const off_t last = INT64_MAX;
+	int fd = open("f", O_CREAT | O_RDWR, 0644);
+	char text[4] = { 0 };
+
 	if (lseek(fd, last, SEEK_SET) != last)
 		return; /* a file system with a limit of its own */
-	EXPECT_ERROR(EINVAL, read(fd, text, 1));
-	EXPECT_ERROR(EINVAL, write(fd, text, 1));
-	EXPECT_ERROR(EINVAL, readv(fd, &iov, 1));
-	EXPECT(read(fd, text, 0) == 0);
+	for (unsigned i = 0; i < 6 * 5; i++) {
+		off_t room = i / 5, at = last - room;
+		size_t n = i % 5;
+		struct iovec iov = { text, n };
+		bool beyond = (off_t)n > room;
+
+		EXPECT(lseek(fd, at, SEEK_SET) == at && is_refused(read(fd, text, n)) == beyond);
+		EXPECT(lseek(fd, at, SEEK_SET) == at && is_refused(readv(fd, &iov, 1)) == beyond);
+		EXPECT(lseek(fd, at, SEEK_SET) == at && is_refused(write(fd, text, n)) == beyond);
+		EXPECT(lseek(fd, at, SEEK_SET) == at && is_refused(writev(fd, &iov, 1)) == beyond);
+		EXPECT(is_refused(pread(fd, text, n, at)) == beyond);
+		EXPECT(is_refused(preadv(fd, &iov, 1, at)) == beyond);
+		EXPECT(is_refused(pwrite(fd, text, n, at)) == beyond);
+		EXPECT(is_refused(pwritev(fd, &iov, 1, at)) == beyond);
+	}
 }
 
 /* The descriptor and the position are looked at before memory. */
@@ -303,6 +332,7 @@ const struct check kind_tests[] = {
 	{ "seeking-nowhere", seeking_nowhere },
 	{ "exclusive-watches", exclusive_watches },
 	{ "last-position", last_position },
+	{ "near-last-position", near_last_position },
 	{ "last-page", last_page },
 	{ "errors-in-order", errors_in_order },
 	{ "paths-have-no-contents", paths_have_no_contents },
