@@ -17,6 +17,7 @@ from judging import NOT_JUDGED, RIGHT, Verdict
 SLICE = 5_000_000  # ns
 MS = 1_000_000
 IDLE = 0           # the pid of every idle task
+EXACT = 1_000      # ns; what counts as near in a run whose ticks are never late
 URGENT = 100       # a prio below it is of a class that comes before sched_ext
 SHARE = 0.02       # a share may differ from that by weight by so much of all
 
@@ -60,6 +61,7 @@ class Task:
     slack: int = 0
     llc: int = 0
     cpu: int = -1        # where it runs, or ran last
+    only: int = -1       # the one CPU that it may use; -1: it may use all
     since: int = -1      # since when it waits; -1: it does not
     direct: bool = False  # it waits for one CPU, and in the queue of no cache
     ran: int = 0         # ns
@@ -80,35 +82,56 @@ def weight_of(prio: int) -> int:
     return max(1, (WEIGHTS[nice + 20] * 100 + 512) // 1024)
 
 
+def _on(event: Event) -> int:
+    """The CPU that does @event."""
+    return event.waker if isinstance(event, Wakeup) else event.cpu
+
+
+def _stands_too_early(other: Event, event: Event) -> bool:
+    """Does @other, of the same moment, stand before @event, though it is the switch to a task that @event wakes, or
+    takes from another CPU?
+    """
+    if not isinstance(other, Switch):
+        return False
+    if isinstance(event, Wakeup):
+        return other.following == event.pid and not other.prev
+    return other.following == event.prev != IDLE and event.stays and other.cpu != event.cpu
+
+
 def _in_order(events: list[Event]) -> list[Event]:
-    """@events, in which a wakeup that stands after the switch to its task is before it: one CPU wakes, and another
-    switches at the same moment.
+    """@events, in which a switch to a task stands behind its wakeup, and behind the switch in which another CPU lost
+    it with all that this CPU did before, of the same moment.
     """
     found: list[Event] = []
     for event in events:
         at = len(found)
-        if isinstance(event, Wakeup):
-            for place in range(len(found) - 1, -1, -1):
-                other = found[place]
-                if other.time != event.time:
-                    break
-                if isinstance(other, Switch) and other.following == event.pid and not other.prev:
-                    at = place
-        found.insert(at, event)
+        for place in range(len(found) - 1, -1, -1):
+            if found[place].time != event.time:
+                break
+            if _stands_too_early(found[place], event):
+                at = place
+        later = found[at:]
+        before = [other for other in later if isinstance(event, Switch) and _on(other) == event.cpu]
+        found[at:] = [*before, event, *(other for other in later if other not in before)]
     return found
 
 
 class Court:
     """Hears the events of a run in order."""
 
-    def __init__(self, cpus_per_llc: int, hz: int, near: int, names: dict[int, str], first: int = 1) -> None:
-        """@first is the pid of the first task that is judged: those before it began under another scheduler."""
+    def __init__(self, cpus_per_llc: int, hz: int, near: int, names: dict[int, str], first: int = 1,
+                 pinned: dict[str, int] | None = None) -> None:
+        """@first is the pid of the first task that is judged: those before it began under another scheduler. @pinned
+        has the one CPU that all tasks of a name may use.
+        """
+        self._pinned = pinned or {}
         self._first, self._cpus_per_llc, self._tick, self._near = first, cpus_per_llc, 1_000_000_000 // hz, near
         self._names = names
         self.tasks: dict[int, Task] = {}
         self._queues: dict[int, Queue] = {}
         self._running: dict[int, tuple[int, int]] = {}  # by CPU: (pid, since)
         self._starts: dict[int, list[int]] = {}         # of each task: when it begins to run
+        self._ends: dict[int, int] = {}                 # of each task that ends: when
         self._early: dict[int, Wakeup] = {}             # of tasks that run
         self._cut: dict[int, tuple[int, int]] = {}      # by CPU: whose turn a more urgent class cut, after how many ns
         self._before: dict[int, int] = {}               # by CPU: ns of the turn before it was cut, if it goes on
@@ -120,6 +143,8 @@ class Court:
         for event in events:
             if isinstance(event, Switch) and event.following:
                 self._starts.setdefault(event.following, []).append(event.time)
+            if isinstance(event, Switch) and event.ends:
+                self._ends[event.prev] = event.time
         for event in events:
             self._last = event.time
             if isinstance(event, Wakeup):
@@ -136,7 +161,8 @@ class Court:
 
     def _task(self, pid: int) -> Task:
         if pid not in self.tasks:
-            self.tasks[pid] = Task(f"{self._names.get(pid, 'a task')}-{pid}")
+            name = self._names.get(pid, "a task")
+            self.tasks[pid] = Task(f"{name}-{pid}", only=self._pinned.get(name, -1))
         return self.tasks[pid]
 
     def _queue(self, llc: int) -> Queue:
@@ -214,7 +240,8 @@ class Court:
 
     def _switch(self, s: Switch) -> Verdict:
         prev, since = self._running.get(s.cpu, (IDLE, s.time))
-        ran = s.time - since + self._before.pop(s.cpu, 0)
+        before = self._before.pop(s.cpu, 0)
+        ran = s.time - since + before
         verdict: Verdict = NOT_JUDGED
         if prev == s.prev and prev:
             verdict = self._goes_on_too_long(s, since)
@@ -227,7 +254,7 @@ class Court:
         elif self._goes_on(s):
             pass
         elif t and not verdict:
-            verdict = self._begins(s, t, ran)
+            verdict = self._begins(s, t, ran, before > 0)
         elif not s.following and not verdict:
             verdict = self._idles(s)
         if t:
@@ -244,10 +271,12 @@ class Court:
         return goes_on
 
     def _waiting(self, llc: int | None, s: Switch) -> list[Task]:
-        """Those of the queue @llc, or of any, that waited before @s and wait after it, whoever was first."""
+        """Those of the queue @llc, or of any, that may run where @s is, waited before it and wait after it, whoever was
+        first.
+        """
         return [t for pid, t in self.tasks.items()
                 if t.known and 0 <= t.since < s.time - self._near and not t.direct and pid not in (s.prev, s.following)
-                and (llc is None or t.llc == llc) and not self._starts_near(pid, s.time)]
+                and (llc is None or t.llc == llc) and t.only in (-1, s.cpu) and not self._starts_near(pid, s.time)]
 
     def _starts_near(self, pid: int, at: int) -> bool:
         starts = self._starts.get(pid, [])
@@ -258,10 +287,10 @@ class Court:
         """By how much a comparison may be wrong: what is not known, and what rounding and reading a clock cost."""
         return sum(t.slack for t in tasks) + 10 * self._near
 
-    def _begins(self, s: Switch, t: Task, ran: int) -> Verdict:
-        """@t begins, after one that ran for @ran ns or an idle task."""
+    def _begins(self, s: Switch, t: Task, ran: int, cut: bool) -> Verdict:
+        """@t begins, after an idle task, or one that ran for @ran ns, which a more urgent class may have @cut."""
         idled = self._idled_beside(s, t)
-        if idled or not s.prev or not t.known or t.direct or s.prev not in self.tasks:
+        if idled or not s.prev or not t.known or t.direct or s.prev not in self.tasks or self._is_ending(s):
             return idled or NOT_JUDGED
         prev, llc = self.tasks[s.prev], s.cpu // self._cpus_per_llc
         queue = self._waiting(llc, s)
@@ -279,9 +308,25 @@ class Court:
             if t.vtime - w.vtime > self._margin(t, w):
                 return (f"{t.name} was taken from the queue, though the vtime of {w.name}, which waited there, is "
                         f"{_ms(t.vtime - w.vtime)} ms less")
-        if s.stays and ran < SLICE - 2 * self._near:
-            return f"the turn of {prev.name} ended after {_ms(ran)} ms: a slice is {_ms(SLICE)} ms"
-        return RIGHT
+        return self._lasted(prev, ran, cut) if s.stays else RIGHT
+
+    def _is_ending(self, s: Switch) -> bool:
+        """Does the task that could go on end soon? It was put back, then, as after a sleep, and its slice is over."""
+        return s.stays and self._ends.get(s.prev, s.time + 3 * self._near) <= s.time + 2 * self._near
+
+    def _lasted(self, t: Task, ran: int, cut: bool) -> Verdict:
+        """@t, which could go on, had a turn of @ran ns: does that end with a slice? Each slice ends at a tick, where
+        the next begins, unless a more urgent class @cut the turn.
+        """
+        whole = -(-SLICE // self._tick) * self._tick  # from tick to tick
+        exact = self._near <= EXACT and not cut
+        least, most = (whole, whole) if exact else (SLICE, SLICE + self._tick)
+        left = ran - SLICE
+        further = max(0, left + 2 * self._near) // least
+        if -2 * self._near <= left <= further * most + self._tick + 2 * self._near:
+            return RIGHT
+        return (f"the turn of {t.name} ended after {_ms(ran)} ms: a slice is {_ms(SLICE)} ms, and ends at the next of "
+                f"the ticks, which come every {_ms(self._tick)} ms")
 
     def _goes_on_too_long(self, s: Switch, since: int) -> Verdict:
         """Does one wait that should have had the CPU at the end of a slice of the one that ran since @since?"""
@@ -310,7 +355,7 @@ class Court:
             return ""
         if t.since >= 0 and t.known and waited > 10 * self._near:
             for cpu, (pid, since) in self._running.items():
-                if not pid and since < t.since and (cpu != s.cpu or not s.prev):
+                if not pid and since < t.since and t.only in (-1, cpu) and (cpu != s.cpu or not s.prev):
                     return f"{t.name} waited for {_ms(waited)} ms, and CPU {cpu} idled all the while: nobody told it"
         return ""
 

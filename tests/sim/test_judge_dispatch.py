@@ -77,7 +77,43 @@ def test_a_turn_that_a_more_urgent_class_cuts_goes_on():
     """At 4 ms b has the lesser vtime, and is not asked for: the rest of a's slice comes first, and is of one turn."""
     cut = [*BEGIN, Switch(3 * MS, 0, 1, True, 9, 49), switch(4, 9, 1, stays=False)]
     assert said(*cut, switch(7, 1, 2))[0] == [""]
-    assert said(*cut, switch(5, 1, 2))[0] == ["the turn of a-1 ended after 4 ms: a slice is 5 ms"]
+    assert said(*cut, switch(5, 1, 2))[0] == [
+        "the turn of a-1 ended after 4 ms: a slice is 5 ms, and ends at the next of the ticks, which come every 4 ms"]
+
+
+@pytest.mark.parametrize("ms, right", [(4.9, False), (5, True), (9, True), (10, False), (13, True), (18, False)])
+def test_a_turn_is_whole_slices_up_to_a_tick(ms, right):
+    """Ticks come every 4 ms: a first slice of 5 ms lasts up to 9, and each further one 8, from tick to tick."""
+    verdicts, _ = said(*BEGIN[:1], switch(0, 0, 1), new(ms - 0.5, 2), switch(ms, 1, 2))
+    assert [not verdict for verdict in verdicts] == [right], verdicts
+
+
+@pytest.mark.parametrize("moment", [
+    [switch(20, 0, 1), switch(20, 1, 2, cpu=1)],
+    [switch(20, 0, 1), Wakeup(20 * MS, 1, 2, 120, False, 1), switch(20, 1, 2, cpu=1)],
+])
+def test_a_task_that_another_cpu_takes_at_once_runs_there(moment):
+    """CPU 1 puts a aside for b, and CPU 0 has a at the same moment: whichever of both the trace has first."""
+    begin = [new(0, 1, cpu=1), switch(0, 0, 1, cpu=1), *([new(15, 2, cpu=1)] if len(moment) == 2 else [])]
+    _, court = said(*begin, *moment)
+    assert court.tasks[1].cpu == 0 and court.tasks[1].since == -1
+
+
+def test_only_a_task_that_may_run_there_keeps_a_cpu_from_idling():
+    """b waits for CPU 1, where a runs. CPU 0 may idle if b is pinned."""
+    begin = [new(0, 3), new(0, 1, cpu=1), switch(0, 0, 1, cpu=1), switch(0, 0, 3), new(1, 2, cpu=1)]
+    for pinned, right in (({"b": 1}, True), ({}, False)):
+        court = Court(1, 250, 100, NAMES, pinned=pinned)
+        verdicts = [verdict for _, verdict in court.hear([*begin, switch(4, 3, 0, stays=False)]) if verdict]
+        assert bool(verdicts) != right, verdicts
+
+
+@pytest.mark.parametrize("ns, right", [(150, True), (400, False)])
+def test_a_task_that_ends_soon_may_lose_its_turn(ns, right):
+    """a is put aside in the middle of its slice, and ends after that."""
+    end = Switch(3 * MS + ns, 0, 1, False, 2, 120, ends=True)
+    verdicts, _ = said(*BEGIN, switch(3, 1, 2), Switch(3 * MS + ns - 50, 0, 2, False, 1, 120), end)
+    assert (not any(verdicts)) == right, verdicts
 
 
 def test_a_waker_that_gives_way_is_followed_by_what_it_woke():

@@ -74,8 +74,8 @@ def _events(path: pathlib.Path) -> tuple[list[judge_dispatch.Event], dict[int, s
 
 def judge(path: pathlib.Path, hz: int, options: dict[str, Any]) -> Findings:
     """Judge each switch in the trace @path. @options are the run's: `cpus_per_llc`; `near`, in ns, of the judge;
-    `programs`, whose first task is the first to be judged; `shares`, the tasks that get their shares by weight; `end`,
-    in ns, of the run.
+    `programs`, whose first task is the first to be judged; `pinned`, the one CPU that tasks of a name may use;
+    `shares`, the tasks that get their shares by weight; `end`, in ns, of the run.
     """
     findings = Findings()
     try:
@@ -85,7 +85,8 @@ def judge(path: pathlib.Path, hz: int, options: dict[str, Any]) -> Findings:
         return findings
     programs = options.get("programs", names.values())
     first = min((pid for pid, name in names.items() if pid and name in programs), default=1)
-    court = judge_dispatch.Court(options["cpus_per_llc"], hz, options.get("near", 100), names, first)
+    court = judge_dispatch.Court(options["cpus_per_llc"], hz, options.get("near", 100), names, first,
+                                 options.get("pinned"))
     nr = 0
     for nr, (event, verdict) in enumerate(court.hear(events, options.get("end", 0)), 1):
         findings.count(nr, event.time, verdict, lambda said: (f"CPU {event.cpu}: {said}", []))

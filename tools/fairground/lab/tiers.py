@@ -183,6 +183,11 @@ def _another_run(lab: Lab, workshop: Workshop, run: Run, seed: int, command: lis
     return replay.another_run(replay.outline(record), workshop.outlines[key])
 
 
+def _hz(words: list[str]) -> int:
+    """How many ticks a second has, by the words of schedsim."""
+    return int(words[words.index("--hz") + 1]) if "--hz" in words else 250
+
+
 def _dispatch(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     """A run of the simulator whose every switch is judged: the student's scheduler decides."""
     words = [*dispatching.words(lab, run), "--seed", str(seed), *shlex.split(drawn(run.words, seed))]
@@ -194,19 +199,19 @@ def _dispatch(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
         thrown_out = dispatching.thrown_out(ended.text)
         stopped = f"the simulator was stopped: {_bug(ended.text) or ended.how}" if ended.status else ""
         end = int(words[words.index("--time") + 1].removesuffix("ms")) * 1_000_000
-        findings = Findings() if thrown_out or stopped else dispatching.judge(record, 250, {**run.options, "end": end})
+        findings = (Findings() if thrown_out or stopped else
+                    dispatching.judge(record, _hz(words), {**run.options, "end": end}))
     return _verdict("simulator", run, findings, thrown_out or stopped, again)
 
 
 def _simulate(lab: Lab, workshop: Workshop, run: Run, seed: int) -> Result:
     words = shlex.split(drawn(run.words, seed))
-    hz = int(words[words.index("--hz") + 1]) if "--hz" in words else 250
     command = ["build/schedsim", "--seed", str(seed), "--decisions", "RECORD", *words]
     again = "make sim && " + shlex.join(["build/schedsim", "--seed", str(seed), "--decisions", "run.json", *words])
     with tempfile.TemporaryDirectory(prefix="fairground-") as directory:
         record = pathlib.Path(directory) / "run.json"
         ended = box.program(command, workshop.tree, SIMULATOR_LIMITS, CLOSED, record=record)
-        findings = JUDGES[run.judge](record, hz)
+        findings = JUDGES[run.judge](record, _hz(words))
         workshop.keep(record, run.title)
         failed = "" if ended.status or findings.first else _another_run(lab, workshop, run, seed, command, record)
     if ended.timed_out:
