@@ -92,9 +92,10 @@ struct stat { /* the kernel's struct stat of x86-64 */
 };
 STATIC_ASSERT(sizeof(struct stat) == 144, "struct stat is 144 bytes");
 
-static long fill_stat(struct inode *i, void *user)
+/* Others may change the words of @i meanwhile: each is read once. */
+static struct stat stat_of(const struct inode *i)
 {
-	struct stat st = {
+	return (struct stat){
 		.dev = i->sb->dev,
 		.ino = i->ino,
 		.nlink = READ_ONCE(i->nlink),
@@ -109,6 +110,11 @@ static long fill_stat(struct inode *i, void *user)
 		.mtime = file_time(READ_ONCE(i->mtime_ns)),
 		.ctime = file_time(READ_ONCE(i->ctime_ns)),
 	};
+}
+
+static long fill_stat(struct inode *i, void *user)
+{
+	struct stat st = stat_of(i);
 
 	return arch_copy_to_user(user, &st, sizeof(st)) ? -EFAULT : 0;
 }
@@ -155,34 +161,33 @@ STATIC_ASSERT(sizeof(struct statx) == 256, "struct statx is 256 bytes");
 #define STATX_BASIC_STATS 0x7ffu
 #define STATX_RESERVED	  BIT(31)
 
-static struct statx_timestamp statx_time(u64 ns)
+static struct statx_timestamp statx_time(struct timespec ts)
 {
-	struct timespec ts = file_time(ns);
-
 	return (struct statx_timestamp){ ts.sec, (u32)ts.nsec, 0 };
 }
 
 static long fill_statx(struct inode *i, void *user)
 {
-	struct statx st = {
+	struct stat st = stat_of(i);
+	struct statx x = {
 		.mask = STATX_BASIC_STATS,
-		.blksize = PAGE_SIZE,
-		.nlink = READ_ONCE(i->nlink),
-		.uid = READ_ONCE(i->uid),
-		.gid = READ_ONCE(i->gid),
-		.mode = (u16)i->mode,
-		.ino = i->ino,
-		.size = i->size,
-		.blocks = i->nr_pages * PAGE_SIZE / 512,
-		.atime = statx_time(i->atime_ns),
-		.ctime = statx_time(i->ctime_ns),
-		.mtime = statx_time(i->mtime_ns),
-		.rdev_major = i->rdev >> 8,
-		.rdev_minor = i->rdev & 0xff,
-		.dev_minor = i->sb->dev,
+		.blksize = (u32)st.blksize,
+		.nlink = (u32)st.nlink,
+		.uid = st.uid,
+		.gid = st.gid,
+		.mode = (u16)st.mode,
+		.ino = st.ino,
+		.size = (u64)st.size,
+		.blocks = (u64)st.blocks,
+		.atime = statx_time(st.atime),
+		.ctime = statx_time(st.ctime),
+		.mtime = statx_time(st.mtime),
+		.rdev_major = (u32)st.rdev >> 8,
+		.rdev_minor = (u32)st.rdev & 0xff,
+		.dev_minor = (u32)st.dev,
 	};
 
-	return arch_copy_to_user(user, &st, sizeof(st)) ? -EFAULT : 0;
+	return arch_copy_to_user(user, &x, sizeof(x)) ? -EFAULT : 0;
 }
 
 SYSCALL5(statx, int, dirfd, const char *, path, u32, flags, u32, mask, struct statx *, st)

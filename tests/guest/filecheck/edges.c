@@ -140,6 +140,23 @@ static void times_before_1970(void)
 	EXPECT(st.st_atim.tv_sec > INT32_MAX && st.st_mtim.tv_sec <= INT32_MIN);
 }
 
+/* statx tells what stat tells, in an order of its own. */
+static void statx_is_stat(void)
+{
+	const struct timespec times[2] = { { 1000, 0 }, { 2000, 0 } };
+	int64_t stx[32];
+	struct stat st;
+
+	close(open("f", O_CREAT | O_RDWR, 0640));
+	EXPECT(!truncate("f", 5000) && !link("f", "g") && !chown("f", 12, 34));
+	EXPECT(!utimensat(AT_FDCWD, "f", times, 0) && !stat("f", &st));
+	EXPECT(!syscall(SYS_statx, AT_FDCWD, "f", 0, 0x7ff, stx));
+	EXPECT((uint32_t)stx[2] == 2 && stx[2] >> 32 == 12); /* links, user */
+	EXPECT((uint32_t)stx[3] == 34 && (uint16_t)(stx[3] >> 32) == (S_IFREG | 0640));
+	EXPECT((uint64_t)stx[4] == st.st_ino && stx[5] == 5000 && stx[6] == st.st_blocks);
+	EXPECT(stx[8] == 1000 && stx[12] == st.st_ctim.tv_sec && stx[14] == 2000);
+}
+
 /* A call looks at its other arguments before the name. */
 static void arguments_come_first(void)
 {
@@ -547,5 +564,6 @@ const struct check edge_tests[] = {
 	{ "no-descriptor-no-file", no_descriptor_no_file },
 	{ "names-at-the-edge", names_at_the_edge },
 	{ "times-before-1970", times_before_1970 },
+	{ "statx-is-stat", statx_is_stat },
 	{ NULL, NULL },
 };
