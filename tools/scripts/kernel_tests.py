@@ -16,6 +16,7 @@ FUTEXES = ("taskcheck futex-errors futex-stopped futex-bits futex-order futex-sh
            "unmapped-shared-futex robust")
 TIMES = ("taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal timers-count-their-own cpu-clocks "
          "busy-neighbours idle-cpus-help slack")
+TRACER_FILES = "filecheck settings-are-cut instances-have-a-place"
 PERMISSIONS = ("taskcheck files-have-owners noatime-is-for-owners file-size set-id-bits set-id-is-safe "
                "difference-is-told")
 ROWS = (
@@ -47,7 +48,7 @@ ROWS = (
     ("kernel/mm/vma.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/*", "", ("mm_*",), ("memcheck", "limitcheck")),
     ("kernel/pseudo/pseudo.c", "cgroup instance", (),
-     ("cgroupcheck", "filecheck texts-in-pieces files-of-the-kernel cpus-that-leave")),
+     ("cgroupcheck", "filecheck texts-in-pieces files-of-the-kernel cpus-that-leave settings-are-cut")),
     ("kernel/task/account.c", "account signal", ("account_*",), ("limitcheck",)),
     ("kernel/task/delivery.c", "signal", (), (SIGNALS,)),
     ("kernel/task/signal.c", "signal", (), (SIGNALS, "exec filecheck sessions-and-terminals")),
@@ -62,11 +63,11 @@ ROWS = (
     ("kernel/time/*", "", ("timer*", "sleep_*", "thread_time*"), (TIMES,)),
     ("kernel/trace/fields.c", "filter", ("trace_*",), ("perfcheck",)),
     ("kernel/trace/filter.c", "filter", ("trace_*",), ("perfcheck",)),
-    ("kernel/trace/instance.c", "instance", ("trace_*",), ("perfcheck",)),
+    ("kernel/trace/instance.c", "instance", ("trace_*",), ("perfcheck", TRACER_FILES)),
     ("kernel/trace/ring.c", "ring instance", ("trace_*",), ("perfcheck",)),
-    ("kernel/trace/trace.c", "instance", ("trace_*",), ("perfcheck",)),
+    ("kernel/trace/trace.c", "instance", ("trace_*",), ("perfcheck", TRACER_FILES)),
     ("kernel/trace/perf*", "perf", (), ("perfcheck",)),
-    ("kernel/trace/*", "", ("trace_*",), ("perfcheck",)),
+    ("kernel/trace/*", "", ("trace_*",), ("perfcheck", TRACER_FILES)),
     ("kernel/tty/[fsv]*", "", (), ("filecheck",)),  # a screen: tests/unit/test_vt.c, tests/e2e/test_screen.py
     ("kernel/tty/*", "ldisc", (), ("exec filecheck",)),
     ("kernel/cgroup/bandwidth.c", "cgroup", ("cgroup_*",), ("cgroupcheck",)),

@@ -244,6 +244,35 @@ static void queue_later(void *arg)
 	sigqueue(*(pid_t *)arg, SIGRTMIN + 1, (union sigval){ .sival_int = 42 });
 }
 
+/* A signal of a timer says which timer, with its value, and how often that was due once more. */
+static void timers_read(void)
+{
+	struct sigevent event = { .sigev_notify = SIGEV_SIGNAL,
+				  .sigev_signo = SIGUSR1,
+				  .sigev_value.sival_int = 42 };
+	struct itimerspec often = { { 0, 1000000 }, { 0, 1000000 } };
+	timer_t timers[3];
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	for (int i = 0; i < 3; i++) {
+		struct signalfd_siginfo s;
+		int fd = signalfd(-1, &set, SFD_NONBLOCK);
+
+		event.sigev_value.sival_int++;
+		EXPECT(!timer_create(CLOCK_MONOTONIC, &event, &timers[i]));
+		EXPECT(!timer_settime(timers[i], 0, &often, NULL) && !usleep(20000));
+		EXPECT(read(fd, &s, sizeof(s)) == sizeof(s) && s.ssi_signo == SIGUSR1);
+		EXPECT(s.ssi_code == SI_TIMER && s.ssi_tid == (uintptr_t)timers[i]);
+		EXPECT(s.ssi_int == 43 + i && (s.ssi_ptr & UINT32_MAX) == 43u + i);
+		EXPECT(s.ssi_overrun && (int)s.ssi_overrun == timer_getoverrun(timers[i]));
+		EXPECT(!s.ssi_status && !s.ssi_errno && !timer_delete(timers[i]) && !close(fd));
+		sigtimedwait(&set, NULL, &(struct timespec){ 0 });
+	}
+}
+
 static void signals_read(void)
 {
 	struct signalfd_siginfo s[2];
@@ -544,6 +573,7 @@ const struct check event_tests[] = {
 	{ "alarms", alarms },
 	{ "moments-of-clocks", moments_of_clocks },
 	{ "signals-read", signals_read },
+	{ "timers-read", timers_read },
 	{ "signals-read-in-order", signals_read_in_order },
 	{ "sockets-alone", sockets_alone },
 	{ "ranges-closed", ranges_closed },

@@ -8,6 +8,8 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
@@ -325,6 +327,105 @@ static void unknown_flags_send_nothing(void)
 	EXPECT_ERROR(EAGAIN, recv(s[1], &c, 1, MSG_DONTWAIT));
 }
 
+/* --- paths without a name ------------------------------------------------------------------ */
+
+/* An empty path is the descriptor's file itself where a call is told so, and else nothing. */
+static void empty_paths(void)
+{
+	int file = open("f", O_CREAT | O_RDWR, 0644), dir = open(".", O_RDONLY), link;
+	struct stat st;
+	char text[8];
+
+	EXPECT(!symlink("f", "l") && (link = open("l", O_PATH | O_NOFOLLOW)) >= 0);
+	EXPECT(readlinkat(link, "", text, sizeof(text)) == 1 && text[0] == 'f');
+	EXPECT(!fstatat(link, "", &st, AT_EMPTY_PATH) && S_ISLNK(st.st_mode));
+	EXPECT(!fstatat(AT_FDCWD, "", &st, AT_EMPTY_PATH) && S_ISDIR(st.st_mode));
+	EXPECT(!fchownat(link, "", (uid_t)-1, (gid_t)-1, AT_EMPTY_PATH));
+	if (!geteuid())
+		EXPECT(!linkat(file, "", AT_FDCWD, "g", AT_EMPTY_PATH));
+	EXPECT(!fstat(file, &st) && st.st_nlink == (geteuid() ? 1 : 2));
+	EXPECT_ERROR(ENOENT, readlinkat(AT_FDCWD, "", text, sizeof(text)));
+	EXPECT_ERROR(ENOENT, fstatat(file, "", &st, 0));
+	EXPECT_ERROR(ENOENT, fchownat(file, "", (uid_t)-1, (gid_t)-1, 0));
+	EXPECT_ERROR(ENOENT, linkat(file, "", AT_FDCWD, "h", 0));
+	EXPECT_ERROR(ENOENT, linkat(AT_FDCWD, "f", dir, "", 0));
+	EXPECT_ERROR(ENOENT, symlinkat("f", dir, ""));
+	EXPECT_ERROR(ENOENT, renameat(AT_FDCWD, "f", dir, ""));
+	EXPECT_ERROR(ENOENT, renameat(file, "", AT_FDCWD, "h"));
+	EXPECT_ERROR(ENOENT, unlinkat(file, "", 0));
+	EXPECT_ERROR(ENOENT, mkdirat(dir, "", 0755));
+	EXPECT_ERROR(ENOENT, openat(file, "", O_RDONLY));
+	EXPECT_ERROR(ENOENT, faccessat(file, "", F_OK, 0));
+}
+
+/* --- settings that are texts --------------------------------------------------------------- */
+
+/* Files in a directory of the tracer, each with a setting that it takes and shows. */
+static const struct {
+	const char *path, *text, *needs;
+} settings[] = {
+	{ "set_event", "sched:sched_switch\n", "" },
+	{ "set_event_pid", "1\n", "" },
+	{ "events/sched/sched_switch/trigger", "hist:keys=prev_pid\n",
+	  "events/sched/sched_switch/hist" },
+};
+
+static long read_text(const char *path, char *text, size_t size)
+{
+	int fd = open(path, O_RDONLY);
+	long n = read(fd, text, size);
+
+	EXPECT(fd >= 0 && n >= 0 && !close(fd));
+	return n;
+}
+
+/* Opening with O_TRUNC takes a setting away before anything is written; O_APPEND does not. */
+static void settings_are_cut(void)
+{
+	const char *dir = "/sys/kernel/tracing/instances/filecheck";
+	char before[4096], after[4096], path[100];
+
+	if (mkdir(dir, 0755))
+		return; /* a system that does not let this user trace */
+	for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		const char *text = settings[i].text;
+		long none, len = (long)strlen(text);
+		int fd;
+
+		snprintf(path, sizeof(path), "%s/%s", dir, settings[i].needs);
+		if (access(path, F_OK))
+			continue; /* a kernel without histograms */
+		snprintf(path, sizeof(path), "%s/%s", dir, settings[i].path);
+		none = read_text(path, before, sizeof(before));
+		fd = open(path, O_WRONLY | O_APPEND);
+		EXPECT(fd >= 0 && write(fd, text, strlen(text)) == len && !close(fd));
+		EXPECT(read_text(path, after, sizeof(after)) != none);
+		fd = open(path, O_WRONLY | O_APPEND);
+		EXPECT(fd >= 0 && !close(fd) && read_text(path, after, sizeof(after)) != none);
+		fd = open(path, O_WRONLY | O_TRUNC);
+		EXPECT(fd >= 0 && !close(fd) && read_text(path, after, sizeof(after)) == none);
+		EXPECT(!memcmp(before, after, (size_t)none));
+	}
+	EXPECT(!rmdir(dir));
+}
+
+/* Directories are made and removed in one place only, whatever their names elsewhere. */
+static void instances_have_a_place(void)
+{
+	const char *mine = "/sys/kernel/tracing/instances/sched";
+
+	if (mkdir(mine, 0755))
+		return; /* a system that does not let this user trace */
+	EXPECT_ERROR(EEXIST, mkdir(mine, 0755));
+	EXPECT(rmdir("/sys/kernel/tracing/events/sched") && (errno == EPERM || errno == ENOTEMPTY));
+	EXPECT(mkdir("/sys/kernel/tracing/events/new", 0755) &&
+	       (errno == EPERM || errno == EACCES));
+	EXPECT(unlink(mine) && !access(mine, F_OK));
+	EXPECT(!access("/sys/kernel/tracing/events/sched", F_OK));
+	EXPECT(!rmdir(mine));
+	EXPECT_ERROR(ENOENT, rmdir(mine));
+}
+
 const struct check kind_tests[] = {
 	{ "walks-let-go", walks_let_go },
 	{ "unknown-flags-send-nothing", unknown_flags_send_nothing },
@@ -333,6 +434,9 @@ const struct check kind_tests[] = {
 	{ "exclusive-watches", exclusive_watches },
 	{ "last-position", last_position },
 	{ "near-last-position", near_last_position },
+	{ "empty-paths", empty_paths },
+	{ "settings-are-cut", settings_are_cut },
+	{ "instances-have-a-place", instances_have_a_place },
 	{ "last-page", last_page },
 	{ "errors-in-order", errors_in_order },
 	{ "paths-have-no-contents", paths_have_no_contents },

@@ -410,7 +410,36 @@ static void watches_take_little_memory(void)
 	EXPECT(each >= 64 && each <= 1024);
 }
 
+/* A path by way of a link of /proc keeps nothing of what the link leads to. */
+static void links_keep_nothing(void)
+{
+	static const char *const paths[] = { "/proc/self/cwd",	 "/proc/self/cwd/f",
+					     "/proc/self/cwd/.", "/proc/self/cwd/..",
+					     "/proc/self/fd/9",	 "/proc/self/root/proc/self/cwd/f",
+					     "/proc/self/cwd/l" };
+	struct stat st;
+	int fd;
+
+	if (!may_mount("m"))
+		return;
+	EXPECT(!mount("none", "m", "tmpfs", 0, NULL) && !chdir("m"));
+	EXPECT((fd = open("f", O_CREAT | O_RDWR, 0644)) >= 0 && dup2(fd, 9) == 9);
+	EXPECT(!symlink("/proc/self/fd/9", "l"));
+	for (unsigned i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		int other = open(paths[i], O_RDONLY);
+
+		EXPECT(!stat(paths[i], &st) && !access(paths[i], R_OK));
+		EXPECT(other >= 0 && !close(other));
+	}
+	EXPECT_ERROR(ENOTDIR, open("/proc/self/fd/9/f", O_RDONLY));
+	EXPECT_ERROR(ENOENT, open("/proc/self/cwd/none", O_RDONLY));
+	EXPECT(!close(fd) && !chdir(".."));
+	EXPECT_ERROR(EBUSY, umount("m"));
+	EXPECT(!close(9) && !umount("m"));
+}
+
 const struct check mount_tests[] = {
+	{ "links-keep-nothing", links_keep_nothing },
 	{ "options-are-told", options_are_told },
 	{ "first-ones-are-told", first_ones_are_told },
 	{ "own-mounts", places_have_their_own_mounts },

@@ -256,6 +256,37 @@ static void exec_beside_cuts(void)
 		       WIFSIGNALED(status));
 }
 
+/* A line of /proc/self/status, in kB. */
+static long status_kb(const char *name)
+{
+	FILE *f = fopen("/proc/self/status", "r");
+	char line[200];
+	size_t len = strlen(name);
+	long kb = -1;
+
+	EXPECT(f);
+	while (kb < 0 && fgets(line, sizeof(line), f))
+		if (!strncmp(line, name, len) && line[len] == ':')
+			kb = strtol(line + len + 1, NULL, 10);
+	EXPECT(kb >= 0 && !fclose(f));
+	return kb;
+}
+
+/* Pages that are mapped, and those of them that are locked, are counted once each, in kB. */
+static void status_counts(void)
+{
+	long size = status_kb("VmSize"), locked = status_kb("VmLck"), kb = PAGE / 1024;
+	char *p = mmap(NULL, 8 * PAGE, RW, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	EXPECT(p != MAP_FAILED && status_kb("VmSize") == size + 8 * kb && !locked);
+	EXPECT(!mlock(p + PAGE, 3 * PAGE) && status_kb("VmLck") == 3 * kb);
+	EXPECT(!mlock(p + 2 * PAGE, 3 * PAGE) && status_kb("VmLck") == 4 * kb);
+	EXPECT(!munlock(p, 2 * PAGE) && status_kb("VmLck") == 3 * kb);
+	EXPECT(!munmap(p + 4 * PAGE, PAGE) && status_kb("VmLck") == 2 * kb);
+	EXPECT(status_kb("VmSize") == size + 7 * kb);
+	EXPECT(!munlockall() && !status_kb("VmLck"));
+}
+
 const struct check process_tests[] = {
 	{ "copy-on-write", copy_on_write },
 	{ "kernel-writes", kernel_writes },
@@ -267,5 +298,6 @@ const struct check process_tests[] = {
 	{ "scripts", scripts },
 	{ "argument-limits", argument_limits },
 	{ "exec-beside-cuts", exec_beside_cuts },
+	{ "status-counts", status_counts },
 	{ 0 },
 };
