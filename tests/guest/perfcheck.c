@@ -241,6 +241,7 @@ static unsigned count_records(const uint64_t *ring, uint64_t from, uint64_t to, 
 		const struct header *h = (const struct header *)(data + from % PAGE);
 
 		EXPECT(h->size >= 8 && h->size % 8 == 0 && (h->type == LOST || h->type == SAMPLE));
+		EXPECT(h->misc == (h->type == LOST ? 0 : MISC_KERNEL));
 		nr += h->type == type;
 		from += h->size;
 	}

@@ -15,7 +15,7 @@ SIGNALS = ("taskcheck handlers parents-are-told ignored-ends pending-ends first-
 FUTEXES = ("taskcheck futex-errors futex-stopped futex-bits futex-order futex-shared futex-unmapped "
            "unmapped-shared-futex robust")
 TIMES = ("taskcheck sleep sleep-rest itimer posix-timers timers-share-a-signal timers-count-their-own cpu-clocks "
-         "busy-neighbours idle-cpus-help slack")
+         "busy-neighbours idle-cpus-help slack silent-timers")
 TRACER_FILES = "filecheck settings-are-cut instances-have-a-place"
 PERMISSIONS = ("taskcheck files-have-owners noatime-is-for-owners file-size set-id-bits set-id-is-safe "
                "difference-is-told")
@@ -48,7 +48,8 @@ ROWS = (
     ("kernel/mm/vma.c", "vma", ("mm_*",), ("memcheck",)),
     ("kernel/mm/*", "", ("mm_*",), ("memcheck", "limitcheck")),
     ("kernel/pseudo/pseudo.c", "cgroup instance", (),
-     ("cgroupcheck", "filecheck texts-in-pieces files-of-the-kernel cpus-that-leave settings-are-cut")),
+     ("cgroupcheck", "filecheck texts-in-pieces files-of-the-kernel cpus-that-leave settings-are-cut long-settings "
+      "modes-of-links")),
     ("kernel/task/account.c", "account signal", ("account_*",), ("limitcheck",)),
     ("kernel/task/delivery.c", "signal", (), (SIGNALS,)),
     ("kernel/task/signal.c", "signal", (), (SIGNALS, "exec filecheck sessions-and-terminals")),
@@ -57,7 +58,7 @@ ROWS = (
     ("kernel/task/wait.c", "pipe epoll futex", ("waitq_*",), ("filecheck",)),
     ("kernel/task/*", "", ("*thread*", "waitq_*", "mutex_*"), ("taskcheck", "limitcheck")),
     ("kernel/time/itimer.c", "posix_timer timerfd", (), (TIMES,)),
-    ("kernel/time/sleep.c", "futex", ("sleep_*",), (TIMES,)),
+    ("kernel/time/sleep.c", "futex", ("sleep_*",), (TIMES, "memcheck vdso-set-time")),
     ("kernel/time/timer.c", "timerfd posix_timer", ("timer*", "idle_*"),
      (TIMES, "cgroupcheck v2_throttled")),
     ("kernel/time/*", "", ("timer*", "sleep_*", "thread_time*"), (TIMES,)),

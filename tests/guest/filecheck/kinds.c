@@ -409,6 +409,26 @@ static void settings_are_cut(void)
 	EXPECT(!rmdir(dir));
 }
 
+/* Links that the kernel makes may be followed by everyone, and say so. */
+static void modes_of_links(void)
+{
+	static const char *const links[] = { "/proc/self", "/proc/thread-self", "/proc/mounts" };
+	struct stat st;
+
+	for (unsigned i = 0; i < sizeof(links) / sizeof(links[0]); i++)
+		EXPECT(!lstat(links[i], &st) && st.st_mode == (S_IFLNK | 0777));
+}
+
+/* A text that is too long by far is cut where it comes in, and takes no memory of its length. */
+static void long_settings(void)
+{
+	const size_t len = 64 << 20;
+	char *text = mmap(NULL, len, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open("/proc/self/comm", O_WRONLY);
+
+	EXPECT(text != MAP_FAILED && fd >= 0 && write(fd, text, len) > 0);
+}
+
 /* Directories are made and removed in one place only, whatever their names elsewhere. */
 static void instances_have_a_place(void)
 {
@@ -435,6 +455,8 @@ const struct check kind_tests[] = {
 	{ "last-position", last_position },
 	{ "near-last-position", near_last_position },
 	{ "empty-paths", empty_paths },
+	{ "modes-of-links", modes_of_links },
+	{ "long-settings", long_settings },
 	{ "settings-are-cut", settings_are_cut },
 	{ "instances-have-a-place", instances_have_a_place },
 	{ "last-page", last_page },

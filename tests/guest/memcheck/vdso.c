@@ -266,9 +266,31 @@ static void unmapped(void)
 	EXPECT(ns_by_vdso(CLOCK_MONOTONIC) > before);
 }
 
+/* The time of day that is set is told by both at once; where this is no guest it stays. */
+static void set_time(void)
+{
+	struct timespec day = { 2000000000, 0 };
+	int64_t before = ns_by_vdso(CLOCK_MONOTONIC), ns;
+
+	if (access("/proc/fairground", F_OK))
+		return;
+	for (; day.tv_sec > 1000000000; day.tv_sec -= 300000000) {
+		EXPECT(!clock_settime(CLOCK_REALTIME, &day));
+		ns = ns_by_vdso(CLOCK_REALTIME);
+		EXPECT(ns / 1000000000 - day.tv_sec < 10 && ns / 1000000000 >= day.tv_sec);
+		EXPECT(ns_by_syscall(CLOCK_REALTIME) - ns < 1000000000);
+	}
+	EXPECT(ns_by_vdso(CLOCK_MONOTONIC) > before);
+}
+
 const struct check vdso_tests[] = {
-	{ "vdso-mappings", mappings },	 { "vdso-clocks", clocks },
-	{ "vdso-times", times },	 { "vdso-cpu-number", cpu_number },
-	{ "vdso-read-only", read_only }, { "vdso-private-copy", private_copy },
-	{ "vdso-unmapped", unmapped },	 { 0 },
+	{ "vdso-mappings", mappings },
+	{ "vdso-clocks", clocks },
+	{ "vdso-times", times },
+	{ "vdso-cpu-number", cpu_number },
+	{ "vdso-read-only", read_only },
+	{ "vdso-private-copy", private_copy },
+	{ "vdso-unmapped", unmapped },
+	{ "vdso-set-time", set_time },
+	{ 0 },
 };

@@ -23,6 +23,7 @@ enum { NOT_KERNEL = 1 << 5, IS_FREQUENCY = 1 << 10 }; /* exclude_kernel, freq */
 enum { SOFTWARE = 1, TRACEPOINT = 2 };
 enum { CPU_CLOCK = 0, DUMMY = 9, SWITCHES = 3, SCHED_SWITCH = 319 };
 enum { TIME_ENABLED = 1, TIME_RUNNING = 2, READ_ID = 4, READ_LOST = 16 };
+enum { MISC_KERNEL = 1 }; /* of a record: where it was made */
 enum { TID = 2, CALLCHAIN = 0x20, RAW = 0x400, LOST = 2, COMM = 3, SAMPLE = 9 };
 enum { TIME = 4, ADDR = 8, SAMPLE_ID = 0x40, CPU = 0x80, PERIOD = 0x100, STREAM_ID = 0x200 };
 enum { IDENTIFIER = 0x10000, TELLS_NAMES = 1 << 9, ID_ALL = 1 << 18 };

@@ -524,6 +524,25 @@ static void stopped_futex_wait_goes_on(void)
 	EXPECT(now_ns() - t0 >= 60 * MS);
 }
 
+/* A timer that tells nobody ends without a signal, of any number, and counts nothing. */
+static void silent_timers(void)
+{
+	struct sigevent none = { .sigev_notify = SIGEV_NONE, .sigev_signo = SIGUSR1 };
+	struct itimerspec often = { { 0, MS }, { 0, MS } }, now;
+	sigset_t all, pending;
+	timer_t t;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	EXPECT(!timer_create(CLOCK_MONOTONIC, &none, &t) && !timer_settime(t, 0, &often, NULL));
+	sleep_ms(10);
+	EXPECT(!timer_gettime(t, &now) && now.it_value.tv_nsec <= MS && !timer_getoverrun(t));
+	EXPECT(!sigpending(&pending));
+	for (int sig = 1; sig < NSIG; sig++)
+		EXPECT(sigismember(&pending, sig) <= 0);
+	EXPECT(!timer_delete(t));
+}
+
 const struct check timer_tests[] = {
 	{ "sleep", sleeping },
 	{ "sleep-rest", rest_of_a_sleep },
@@ -539,5 +558,6 @@ const struct check timer_tests[] = {
 	{ "busy-neighbours", busy_neighbours },
 	{ "idle-cpus-help", idle_cpus_help },
 	{ "slack", timer_slack },
+	{ "silent-timers", silent_timers },
 	{ NULL, NULL },
 };
