@@ -219,6 +219,39 @@ static void shared_text(void)
 	EXPECT(!close(fd));
 }
 
+enum { BLOCK = 64 << 10, BLOCKS = 8 };
+
+static void *write_blocks(void *fd)
+{
+	static atomic_int parties;
+	char *block = malloc(BLOCK);
+
+	memset(block, 'a' + parties++, BLOCK);
+	for (int i = 0; i < BLOCKS; i++)
+		EXPECT(write(*(int *)fd, block, BLOCK) == BLOCK);
+	free(block);
+	return fd;
+}
+
+/* Threads write through one descriptor: each block is behind the last, and whole. */
+static void shared_position(void)
+{
+	int fd = open("f", O_CREAT | O_RDWR, 0644);
+	pthread_t threads[PARTIES];
+	char *block = malloc(BLOCK);
+
+	for (int i = 0; i < PARTIES; i++)
+		EXPECT(!pthread_create(&threads[i], NULL, write_blocks, &fd));
+	for (int i = 0; i < PARTIES; i++)
+		EXPECT(!pthread_join(threads[i], NULL));
+	EXPECT(lseek(fd, 0, SEEK_CUR) == PARTIES * BLOCKS * BLOCK);
+	for (int i = 0; i < PARTIES * BLOCKS; i++) {
+		EXPECT(pread(fd, block, BLOCK, (off_t)i * BLOCK) == BLOCK);
+		EXPECT(!memcmp(block, block + 1, BLOCK - 1));
+	}
+	free(block);
+}
+
 static void look_at_others(void *arg)
 {
 	int i;
@@ -272,6 +305,7 @@ const struct check race_tests[] = {
 	{ "name-storm", name_storm },
 	{ "shared-table", shared_table },
 	{ "shared-text", shared_text },
+	{ "shared-position", shared_position },
 	{ "closed-meanwhile", closed_meanwhile },
 	{ "proc-storm", proc_storm },
 	{ NULL, NULL },
