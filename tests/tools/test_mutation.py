@@ -21,6 +21,8 @@ from mutation.schema import OPTIONS, Schema
 HEADER = """#pragma once
 #define TWICE(x) ((x) + (x))
 #define SCHED_ASSERT(x) ((void)sizeof(x))
+#define DEBUG 0
+void only_debug_kernels_have_this(void);
 void rq_lock(int *rq);
 void rq_unlock(int *rq);
 static inline int larger(int a, int b)
@@ -47,6 +49,11 @@ int add(int a, int b)
 int check_nothing(int a)
 {
 \treturn a < 3;
+}
+void watch(int a)
+{
+\tif (DEBUG && a > 7)
+\t\tonly_debug_kernels_have_this();
 }
 """
 TEST = """extern int add(int, int);
@@ -86,6 +93,8 @@ def test_what_is_mutated(small, function, operator, before, after):
 def test_what_judges_and_what_ends_a_function_is_left_alone(small):
     found = changes(small)
     assert not [change for change in found if "100" in change[2] or change[0] == "check_nothing"]
+    assert not [change for change in found if "DEBUG" in change[2] + change[3]]
+    assert ("watch", "comparison", "a > 7", "a >= 7") in found
     assert not [change for change in found if change[1] == "dropped statement" and "larger" in change[2]]
 
 

@@ -19,6 +19,7 @@ from clang.cindex import Cursor, CursorKind, SourceLocation
 JUDGE_FILE = re.compile(r"(^|/)check\.c$")
 JUDGE_FUNCTION = re.compile(r"(^|_)check(_|$)")
 JUDGE_CALL = re.compile(r"\b(?:\w*(?:assert|ASSERT)\w*|SCHED_CHECK|host_bug|might_sleep)\s*\(")
+OF_DEBUG = re.compile(r"\bDEBUG\b")  # another kernel has what such a condition leads to, or it does not link
 LOCK = re.compile(r"\b(?:rq|host|shard|sharedq?|spin|mutex)_(un)?lock\s*\(([^;]*)\)\s*;")
 
 OTHER_COMPARISONS = {"<": (">=", "<="), "<=": (">", "<"), ">": ("<=", ">="), ">=": ("<", ">"), "==": ("!=",),
@@ -125,6 +126,8 @@ class Function:
 
     def add(self, operator: str, start: int, end: int, text: str | None, shown: tuple[str, str] | None = None) -> None:
         if not self.start <= start < end <= self.end or self.judged(start, end):
+            return
+        if OF_DEBUG.search(self.source(start, end)):
             return
         if (operator, start, end, text) in self.seen:  # a macro that uses its argument twice
             return
