@@ -157,6 +157,10 @@ static void futex_errors(void)
 	EXPECT_ERROR(EINVAL, futex(&words[0], FUTEX_WAIT_BITSET, 0, NULL, NULL, 0));
 	EXPECT_ERROR(ENOSYS, futex(&words[0], 99, 0, NULL, NULL, 0));
 	EXPECT(futex(&words[0], FUTEX_WAKE, 1, NULL, NULL, 0) == 0);
+	/* Fewer than none are refused where waiters move, and only there. */
+	EXPECT(futex(&words[0], FUTEX_WAKE_OP, -1, (void *)-1l, &words[1], 0) == 0);
+	EXPECT_ERROR(EINVAL, futex(&words[0], FUTEX_CMP_REQUEUE, -1, NULL, &words[1], 0));
+	EXPECT_ERROR(EINVAL, futex(&words[0], FUTEX_CMP_REQUEUE, 1, (void *)-1l, &words[1], 0));
 	/* An absolute time in the past. */
 	EXPECT_ERROR(ETIMEDOUT, futex(&words[0], FUTEX_WAIT_BITSET, 0, &soon, NULL, 1));
 	clock_gettime(CLOCK_REALTIME, &soon);
