@@ -283,7 +283,7 @@ struct arch_guard {
  * Call @fn with @args. True and *@result, or false: the call was left, by arch_guard_leave() on
  * this CPU or because of a fault (kernel_fault_guard()). Interrupts off.
  */
-bool arch_guarded_call(struct arch_guard *g, void *fn, const u64 args[3], u64 *result);
+bool arch_guarded_call(struct arch_guard *g, void *fn, const u64 args[4], u64 *result);
 __noreturn void arch_guard_leave(struct arch_guard *g);
 
 /* --- the end ------------------------------------------------------------------- */

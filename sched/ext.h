@@ -11,8 +11,7 @@
  * the class runs all tasks first in, first out (bypass) until the host, which is to ask
  * sched_ext_ended(), unloads it: then all tasks are fair ones again, and none is lost.
  *
- * Not there: core scheduling and dumps. A host refuses a scheduler that needs them. Operations
- * about the tree of groups are the host's.
+ * Not there: core scheduling. Operations about the tree of groups are the host's.
  */
 #pragma once
 
@@ -93,6 +92,9 @@ struct ext_events {
 /* cgroup_prep_move, cgroup_move and cgroup_cancel_move. */
 enum ext_regroup_step { EXT_REGROUP_PREPARE, EXT_REGROUP_DONE, EXT_REGROUP_CANCEL };
 
+/* cgroup_set_weight, cgroup_set_bandwidth, cgroup_set_idle. */
+enum ext_group_news { EXT_GROUP_WEIGHT, EXT_GROUP_BANDWIDTH, EXT_GROUP_IDLE };
+
 /* --- the scheduler -------------------------------------------------------- */
 
 /* The part of a task that its scheduler reads and writes. It lies in memory of the host. */
@@ -142,6 +144,10 @@ struct ext_ops {
 	void (*exit_task)(struct ext_call *, struct task *t);
 	void (*enable)(struct ext_call *, struct task *t);
 	void (*disable)(struct ext_call *, struct task *t);
+	/* Each adds lines by ext_dump(): to all, to those of a CPU, of a task that is runnable. */
+	void (*dump)(struct ext_call *, const struct ext_exit *);
+	void (*dump_cpu)(struct ext_call *, const struct ext_exit *, s32 cpu, bool idle);
+	void (*dump_task)(struct ext_call *, const struct ext_exit *, struct task *t);
 	s32 (*init)(struct ext_call *);
 	void (*exit)(struct ext_call *, const struct ext_exit *);
 
@@ -183,8 +189,9 @@ void sched_ext_bypass(struct sched *s);
 void sched_ext_leave(struct sched *s);
 const struct ext_exit *sched_ext_unload(struct sched *s);
 /*
- * The end of the loaded scheduler and the tasks that it has, as Linux dumps them, in @buf. Returns
- * the length. To be called before sched_ext_bypass().
+ * The end of the loaded scheduler and the tasks that it has, as Linux dumps them, in @buf, which
+ * ends with a mark if that is too small. Returns the length. Asks dump, dump_cpu and dump_task. To
+ * be called before sched_ext_bypass().
  */
 size_t sched_ext_dump(struct sched *s, char *buf, size_t size);
 /* Is no runnable task the scheduler's any more? A task that is about to end may be the last. */
@@ -286,5 +293,9 @@ struct task *ext_running(struct ext_call *, unsigned cpu);
  * before it runs, so that none waits for long. Interrupts are off.
  */
 void ext_took(struct ext_call *, unsigned cpu, u64 began, u64 ended);
+/* From dump, dump_cpu and dump_task: @text goes on with the lines of the operation. */
+void ext_dump(struct ext_call *, const char *text);
+/* From dump_task: where and how @t is to be inserted when it is enqueued; or EXT_DSQ_INVALID. */
+u64 ext_decided(struct task *t, u64 *enq_flags);
 /* The scheduler's own error, or its wish to end. */
 void ext_report(struct ext_call *, enum ext_exit_kind kind, s64 code, const char *message);

@@ -3,7 +3,7 @@
 #include "asm.h"
 
 	.text
-/* bool arch_guarded_call(struct arch_guard *g, void *fn, const u64 args[3], u64 *result) */
+/* bool arch_guarded_call(struct arch_guard *g, void *fn, const u64 args[4], u64 *result) */
 FUNCTION(arch_guarded_call)
 	pushq %rbp
 	movq %rsp, %rbp
@@ -17,6 +17,7 @@ FUNCTION(arch_guarded_call)
 	movq %rsi, %rax
 	movq (%rdx), %rdi
 	movq 8(%rdx), %rsi
+	movq 24(%rdx), %rcx
 	movq 16(%rdx), %rdx
 	call *%rax
 	popq %rcx

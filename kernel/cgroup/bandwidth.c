@@ -14,6 +14,7 @@
 #include "kernel/cgroup/internal.h"
 
 #include "kernel/kernel.h"
+#include "kernel/scx/group.h"
 #include "kernel/time/time.h"
 #include "lib/errno.h"
 #include "lib/fmt.h"
@@ -53,6 +54,8 @@ static int set_bandwidth(struct cgroup *cg, u64 quota_us, u64 period_us, u64 bur
 	}
 	with_irqs_off(err = task_group_set_bandwidth(machine, cg->tg, quota_ns, ns_of_us(period_us),
 						     ns_of_us(burst_us), nested));
+	if (!err)
+		scx_group_changed(cg->tg, EXT_GROUP_BANDWIDTH);
 	return err;
 }
 

@@ -48,7 +48,7 @@ static int set_shares(struct cgroup *cg, u64 shares)
 	debug_assert(mutex_is_held(&cgroup_mutex));
 	with_irqs_off(err = task_group_set_shares(machine, cg->tg, shares));
 	if (!err)
-		scx_group_changed(cg->tg);
+		scx_group_changed(cg->tg, EXT_GROUP_WEIGHT);
 	return err;
 }
 
@@ -66,7 +66,7 @@ static int set_idle(struct cgroup *cg, u64 value)
 		return -EINVAL;
 	with_irqs_off(err = task_group_set_idle(machine, cg->tg, value));
 	if (!err)
-		scx_group_changed(cg->tg);
+		scx_group_changed(cg->tg, EXT_GROUP_IDLE);
 	return err;
 }
 

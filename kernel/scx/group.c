@@ -16,10 +16,10 @@ int scx_group_new(struct task_group *tg)
 	return err;
 }
 
-void scx_group_changed(struct task_group *tg)
+void scx_group_changed(struct task_group *tg, enum ext_group_news news)
 {
 	debug_assert(mutex_is_held(&cgroup_mutex));
-	with_irqs_off(scx_group_weighs(machine, tg));
+	with_irqs_off(scx_group_changes(machine, tg, news));
 }
 
 void scx_group_gone(struct task_group *tg)

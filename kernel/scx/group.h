@@ -5,13 +5,15 @@
  */
 #pragma once
 
+#include "sched/ext.h"
+
 struct task;
 struct task_group;
 
 /* @tg is new. 0, or the error with which the scheduler refuses it. */
 int scx_group_new(struct task_group *tg);
-/* It may have other shares. */
-void scx_group_changed(struct task_group *tg);
+/* Parameters of it were written. */
+void scx_group_changed(struct task_group *tg, enum ext_group_news news);
 /* It ends, without members. Sleeps. */
 void scx_group_gone(struct task_group *tg);
 /* Programs take the new @tg for the root, as on Linux a group of a session. */

@@ -45,9 +45,8 @@ static void report(const struct frame *f)
 	ext_report(f->shared.call, EXT_EXIT_ERROR, 0, text);
 }
 
-u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 c)
+u64 scx_call_with(struct ext_call *call, const char *op, void *fn, const u64 args[4])
 {
-	const u64 args[3] = { a, b, c };
 	struct frame f = { .op = op, .shared.call = call, .blocks = BLOCKS_MAX };
 	unsigned long flags = arch_irq_save();
 	u64 result = 0, began = clock_ns();

@@ -111,6 +111,11 @@ void scx_free_large(void *p)
 	vmap_free(p);
 }
 
+void scx_say(char *text)
+{
+	kprintf("sched_ext: %s: %s\n", scx.program->ops->name, text);
+}
+
 /* --- memory that has left ------------------------------------------------- */
 
 static struct scx_left *left; /* a stack; atomic */

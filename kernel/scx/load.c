@@ -21,7 +21,6 @@
 #define NR_DSQS	    1024u
 #define LOOK_NS	    (10 * NS_PER_MS)
 #define HELPER_PRIO 50
-#define DUMP_MAX    32768u /* bytes, as Linux has by default */
 
 static struct {
 	struct mutex lock;
@@ -35,8 +34,7 @@ static struct {
 	struct ktimer look;
 	bool has_helper;
 	bool bypassed;	  /* no task waits with the program any more; also read without the lock */
-	char *dump;	  /* DUMP_MAX: the state in which the program erred */
-	size_t dump_size; /* 0: it did not */
+	size_t dump_size; /* of scx.dump; 0: it did not err */
 } state = { .lock = MUTEX_INIT(state.lock) };
 static struct waitq news = WAITQ_INIT(news);
 
@@ -92,12 +90,12 @@ static void free_program(void)
 	scx_groups_free();
 	mutex_unlock(&cgroup_mutex);
 	vmap_free(state.memory);
-	vmap_free(state.dump);
+	vmap_free(scx.dump);
 	vmap_free(scx.task);
 	scx_object = NULL;
 	scx = (struct scx){ 0 };
 	scx_object_close(&state.object);
-	state.memory = state.dump = NULL;
+	state.memory = NULL;
 	state.dump_size = 0;
 	WRITE_ONCE(state.bypassed, false);
 }
@@ -118,7 +116,7 @@ static void say_end(const struct ext_exit *end)
 static void bypass(void)
 {
 	if (sched_ext_ended(machine))
-		state.dump_size = sched_ext_dump(machine, state.dump, DUMP_MAX);
+		state.dump_size = sched_ext_dump(machine, scx.dump, scx_dump_size());
 	sched_ext_bypass(machine);
 	WRITE_ONCE(state.bypassed, true);
 }
@@ -134,7 +132,7 @@ static void unload_locked(void)
 	ktimer_cancel(&state.look);
 	if (!state.bypassed)
 		with_irqs_off(bypass());
-	console_write(state.dump, state.dump_size);
+	console_write(scx.dump, state.dump_size);
 	sched_ext_leave(machine);
 	settle_until_empty();
 	scx_wait_for_calls();
@@ -237,9 +235,9 @@ static const char *check_program(struct scx_object *o, const char *constants, in
 static const char *prepare(void)
 {
 	state.memory = vmap_alloc(sched_ext_size(arch_nr_cpus, NR_DSQS));
-	state.dump = vmap_alloc(DUMP_MAX);
+	scx.dump = vmap_alloc(scx_dump_size());
 	scx.task = vmap_alloc(PID_MAX * sizeof(*scx.task));
-	if (!state.memory || !state.dump || !scx.task || !scx_groups_prepare())
+	if (!state.memory || !scx.dump || !scx.task || !scx_groups_prepare())
 		return "needs more memory than there is";
 	scx.nr_tasks = PID_MAX;
 	scx.idle = (struct task_struct){ .comm = "swapper", .flags = PF_IDLE };

@@ -4,6 +4,7 @@
  * paste: the end, and for each CPU the runnable tasks that the class has there.
  */
 #include "lib/fmt.h"
+#include "lib/string.h"
 #include "sched/ext/ext.h"
 
 /* Linux's numbers: its flags of a task that is queued, and the state of one that is enabled. */
@@ -28,9 +29,61 @@ static void add_queue(struct text *t, const struct ext_task *e)
 		text_add(t, "dsq_id=(n/a)");
 }
 
-static void add_task(struct text *t, const struct ext_rq *er, const struct ext_task *e)
+/* --- what the scheduler adds ---------------------------------------------- */
+
+struct ext_lines {
+	struct text *to;
+	const char *prefix;
+	bool any, open; /* there are some; the last one goes on */
+};
+
+void ext_dump(struct ext_call *c, const char *text)
 {
-	const struct task *task = ext_task_of((struct ext_task *)(uintptr_t)e);
+	struct ext_lines *l = c->lines;
+
+	if (!l)
+		ext_fault(c->x, c->er, "dump outside dump, dump_cpu and dump_task");
+	while (l && *text) {
+		const char *end = strchr(text, '\n') ?: text + strlen(text);
+
+		if (!l->open)
+			text_add(l->to, "%s%s", l->any ? "" : "\n", l->prefix);
+		text_add(l->to, "%.*s%s", (int)(end - text), text, *end ? "\n" : "");
+		l->any = true;
+		l->open = !*end;
+		text = end + !!*end;
+	}
+}
+
+u64 ext_decided(struct task *t, u64 *enq_flags)
+{
+	const struct ext_task *e = ext_part(t);
+
+	*enq_flags = e->at.direct ? e->direct_flags : 0;
+	return e->at.direct ? e->direct_dsq : EXT_DSQ_INVALID;
+}
+
+/*
+ * Calls @op, one of the three, behind the end of the scheduler: EXT_OP would not. Its lines are
+ * complete after that.
+ */
+#define ADD_OP(text_, prefix_, x_, er_, op, ...)                                                   \
+	do {                                                                                       \
+		struct ext_lines _lines = { .to = text_, .prefix = prefix_ };                      \
+		struct ext_call _call = {                                                          \
+			.x = x_, .er = er_, .kind = EXT_OTHER, .lines = &_lines                    \
+		};                                                                                 \
+		if (_call.x->ops->op)                                                              \
+			_call.x->ops->op(&_call, &_call.x->exit, ##__VA_ARGS__);                   \
+		if (_lines.open)                                                                   \
+			text_add(text_, "\n");                                                     \
+	} while (0)
+
+/* --- the dump ------------------------------------------------------------- */
+
+static void add_task(struct text *t, struct ext_rq *er, struct ext_task *e)
+{
+	struct task *task = ext_task_of(e);
 	u64 since = e->runnable_at ? e->runnable_at : er->rq->clock;
 
 	debug_assert_locked(er->rq);
@@ -45,21 +98,28 @@ static void add_task(struct text *t, const struct ext_rq *er, const struct ext_t
 		 (unsigned long long)e->seen->vtime, (unsigned long long)e->seen->slice,
 		 e->seen->weight);
 	add_mask(t, &task->allowed, er->x->s->nr_cpus);
+	ADD_OP(t, "    ", er->x, er, dump_task, task);
 }
 
-static void add_cpu(struct text *t, const struct ext_rq *er)
+/* A CPU that idles is worth no line, unless the scheduler has one for it. */
+static void add_cpu(struct text *t, struct ext_rq *er)
 {
 	const struct task *curr = er->rq->curr;
-	const struct ext_task *e;
+	bool idle = !er->nr_queued && is_idle_task(curr);
+	const struct text before = *t;
+	struct ext_task *e;
+	size_t own;
 
 	debug_assert_locked(er->rq);
-	if (!er->nr_queued && is_idle_task(curr))
-		return;
 	text_add(t, "\nCPU %-4u: nr_run=%u flags=0x%x cpu_rel=%d ops_qseq=%llu pnt_seq=0\n",
 		 er->rq->cpu, er->nr_queued, er->curr != NULL, er->released,
 		 (unsigned long long)(er->x->turn / OP_TURN));
 	text_add(t, "          curr=%s[%d] class=%s_sched_class\n", curr->comm, curr->pid,
 		 curr->class->name);
+	own = t->len;
+	ADD_OP(t, "  ", er->x, er, dump_cpu, (s32)er->rq->cpu, idle);
+	if (idle && t->len == own)
+		*t = before;
 	list_for_each(e, &er->queued, queued)
 		add_task(t, er, e);
 }
@@ -75,18 +135,19 @@ static void add_events(struct text *t, const struct sched *s)
 
 size_t sched_ext_dump(struct sched *s, char *buf, size_t size)
 {
+	static const char cut[] = "\n\n~~~~ TRUNCATED ~~~~\n";
 	const struct ext_rq *first = ext_of(s->rq_of[0]);
-	const struct ext_exit *end = first ? &first->x->exit : NULL;
+	struct ext *x = first ? first->x : NULL;
 	struct text t = text_of(buf, size);
 	u32 cpu;
 
-	if (!end)
+	if (!x)
 		return 0;
-	text_add(&t,
-		 "DEBUG DUMP\n%.80s\n\n%s triggered exit kind %d:\n  %s (%s)\n\nCPU "
-		 "states\n----------\n",
+	text_add(&t, "DEBUG DUMP\n%.80s\n\n%s triggered exit kind %d:\n  %s (%s)\n",
 		 "================================================================================",
-		 first->x->ops->name, end->kind, end->reason, end->message);
+		 x->ops->name, x->exit.kind, x->exit.reason, x->exit.message);
+	ADD_OP(&t, "", x, NULL, dump);
+	text_add(&t, "\nCPU states\n----------\n");
 	for_each_cpu(cpu, &s->online) {
 		struct rq *rq = cpu_rq(s, cpu);
 
@@ -98,5 +159,9 @@ size_t sched_ext_dump(struct sched *s, char *buf, size_t size)
 	text_add(
 		&t, "\n%.80s\n",
 		"================================================================================");
-	return min(t.len, size);
+	if (t.len < size)
+		return t.len;
+	if (size >= sizeof(cut))
+		memcpy(buf + size - sizeof(cut), cut, sizeof(cut));
+	return size ? size - 1 : 0;
 }

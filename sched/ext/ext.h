@@ -143,8 +143,9 @@ struct ext_call {
 	struct ext *x;
 	struct ext_rq *er; /* its runqueue is locked; NULL: none is */
 	enum ext_kind kind;
-	struct task *t; /* that select_cpu and enqueue are about */
-	u32 cpu;	/* of select_cpu: the waker's */
+	struct task *t;		 /* that select_cpu and enqueue are about */
+	u32 cpu;		 /* of select_cpu: the waker's */
+	struct ext_lines *lines; /* that dump adds (dump.c); NULL: it is another operation */
 };
 
 static inline struct ext_rq *ext_of(const struct rq *rq)

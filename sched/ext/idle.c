@@ -159,9 +159,10 @@ static u32 choose(struct ext_rq *er, struct task *t, u32 cpu, u64 wake_flags)
 	debug_assert_locked(er->rq);
 	class_because(er->rq, REASON_chosen);
 	if (x->ops->select_cpu && !x->bypass) {
+		struct ext_call call = { .x = x, .er = er, .kind = EXT_SELECT, .t = t, .cpu = cpu };
+
 		e->at.selected = true;
-		to = x->ops->select_cpu(&(struct ext_call){ x, er, EXT_SELECT, t, cpu }, t,
-					(s32)t->cpu, wake_flags);
+		to = x->ops->select_cpu(&call, t, (s32)t->cpu, wake_flags);
 		if (to >= 0 && (u32)to < x->s->nr_cpus)
 			return (u32)to;
 		ext_fault(x, er, "select_cpu returned the invalid CPU %d", to);

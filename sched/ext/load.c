@@ -46,7 +46,8 @@ void ext_join(struct rq *rq, struct task *t, bool runnable)
 	struct ext_rq *er = ext_of(rq);
 	struct ext_task *e = ext_part(t);
 	const struct ext_ops *ops = er->x->ops;
-	struct ext_call call = { er->x, er, EXT_OTHER, t, rq->cpu };
+	struct ext_call call = { .x = er->x, .er = er, .kind = EXT_OTHER, .t = t };
+	bool fork = t->state == TASK_NEW;
 	s32 err = 0;
 
 	(void)runnable;
@@ -58,12 +59,15 @@ void ext_join(struct rq *rq, struct task *t, bool runnable)
 	e->seen->slice = EXT_SLICE_DEFAULT;
 	e->seen->weight = weight_of(t);
 	if (ops->init_task)
-		err = ops->init_task(&call, t, t->state == TASK_NEW);
+		err = ops->init_task(&call, t, fork);
 	if (err)
 		ext_fault(er->x, er, "init_task of %s[%d] failed (%d)", t->comm, t->pid, err);
 	if (ops->enable)
 		ops->enable(&call, t);
 	EXT_OP(er, EXT_OTHER, t, set_weight, t, e->seen->weight);
+	/* As on Linux a new task has the CPUs of its parent, and nobody tells them. */
+	if (!fork)
+		EXT_OP(er, EXT_OTHER, t, set_cpumask, t, &t->allowed);
 }
 
 void ext_quit(struct rq *rq, struct task *t, bool runnable)
@@ -78,7 +82,7 @@ void ext_quit(struct rq *rq, struct task *t, bool runnable)
 	if (!e->seen)
 		return;
 	ops = er->x->ops;
-	call = (struct ext_call){ er->x, er, EXT_OTHER, t, rq->cpu };
+	call = (struct ext_call){ .x = er->x, .er = er, .kind = EXT_OTHER, .t = t };
 	if (ops->disable)
 		ops->disable(&call, t);
 	if (ops->exit_task)
@@ -94,7 +98,7 @@ s32 sched_ext_regroup(struct sched *s, struct task *t, struct task_group *to,
 {
 	struct rq *rq = task_rq_lock(s, t);
 	struct ext_rq *er = ext_of(rq);
-	struct ext_call call = { er ? er->x : NULL, er, EXT_OTHER, t, rq->cpu };
+	struct ext_call call = { .x = er ? er->x : NULL, .er = er, .kind = EXT_OTHER, .t = t };
 	bool goes = step == EXT_REGROUP_PREPARE;
 	s32 err = 0;
 

@@ -32,6 +32,7 @@ struct scx {
 	struct task_struct **task; /* by PID; NULL: not of the program */
 	u32 nr_tasks;
 	struct task_struct idle;
+	char *dump; /* the state in which it erred, or ""; for its operation exit */
 };
 extern struct scx scx;
 
@@ -56,6 +57,8 @@ void scx_unsee(struct scx_left *left);
 void scx_attached(struct ext_call *c, void *unused);
 /* The table of operations for the class, made from the program's. */
 struct ext_ops scx_operations(void);
+/* Bytes that a dump of the program may have. */
+size_t scx_dump_size(void);
 /*
  * NULL, or why the class does not take @program, with *@err: it needs things that are not there, or
  * Linux refuses it. The host serialises this and the next one.
@@ -110,8 +113,8 @@ s32 scx_group_move(struct ext_call *c, struct task *t, struct task_group *from,
 s32 scx_group_begins(struct sched *s, struct task_group *tg);
 /* @tg, without members, ends. Returns the memory that any running call of the program may use. */
 void *scx_group_ends(struct sched *s, struct task_group *tg);
-/* @tg may have other shares. */
-void scx_group_weighs(struct sched *s, struct task_group *tg);
+/* Parameters of @tg were written. */
+void scx_group_changes(struct sched *s, struct task_group *tg, enum ext_group_news news);
 /* The program's view of @t's group; NULL before it is loaded. */
 struct cgroup *scx_see_group(const struct task *t);
 
@@ -126,8 +129,9 @@ unsigned scx_skip_division(const u8 *ip, u64 *ax, u64 *dx);
 
 /* --- the host ------------------------------------------------------------- */
 
-/* Calls the program's function @fn, its @op, with up to three arguments. 0 if it did not return. */
-u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 c);
+/* Calls the program's function @fn, its @op, with up to four arguments. 0 if it did not return. */
+#define scx_call(call, op, fn, ...) scx_call_with(call, op, fn, (const u64[4]){ __VA_ARGS__ })
+u64 scx_call_with(struct ext_call *call, const char *op, void *fn, const u64 args[4]);
 /* The innermost call on this CPU. */
 struct scx_frame *scx_frame(void);
 /*
@@ -163,5 +167,7 @@ void scx_free_large(void *p);
 void scx_keep_left(struct scx_left *left);
 /* Is there room in scx.task for @pid? */
 bool scx_has_room(u32 pid);
+/* The program says @text, a line. */
+void scx_say(char *text);
 /* Text of the program, with arguments of its own, in @text. */
 void scx_print(char *text, size_t size, const char *format, va_list args);

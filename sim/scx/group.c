@@ -23,7 +23,8 @@ struct seen_group {
 	struct kernfs_node kn;
 	struct task_group *tg;
 	struct seen_group *parent;
-	u32 weight;
+	struct scx_cgroup_init_args told; /* its parameters, as the program knows them */
+	bool idle;
 };
 
 /* By number, of which the root has 0; a free or hidden one is NULL. None without a program. */
@@ -66,14 +67,27 @@ struct cgroup *scx_see_group(const struct task *t)
 	return seen ? &view_of(task_group_of(t))->cgroup : NULL;
 }
 
-/* 1..10000, where 100 is the default. */
-static u32 weight_of(const struct task_group *tg)
+#define PERIOD_DEFAULT_NS (100 * NS_PER_MS)
+
+/*
+ * A weight of 1..10000, where 100 is the default, and microseconds; no quota is ~0. *@idle: is it
+ * an idle group?
+ */
+static struct scx_cgroup_init_args args_of(const struct task_group *tg, bool *idle)
 {
-	struct task_group_params params = { .shares = SCHED_SHARES_DEFAULT };
+	struct task_group_params p = { .shares = SCHED_SHARES_DEFAULT,
+				       .quota_ns = SCHED_QUOTA_NONE,
+				       .period_ns = PERIOD_DEFAULT_NS };
 
 	if (tg)
-		task_group_params(tg, &params);
-	return (u32)min(max((params.shares * 100 + 512) / 1024, (u64)1), (u64)10000);
+		task_group_params(tg, &p);
+	*idle = p.idle;
+	return (struct scx_cgroup_init_args){
+		.weight = (u32)min(max((p.shares * 100 + 512) / 1024, (u64)1), (u64)10000),
+		.bw_period_us = p.period_ns / NS_PER_US,
+		.bw_quota_us = p.quota_ns == SCHED_QUOTA_NONE ? ~0ull : p.quota_ns / NS_PER_US,
+		.bw_burst_us = p.burst_ns / NS_PER_US,
+	};
 }
 
 /* --- groups come and go --------------------------------------------------- */
@@ -97,7 +111,7 @@ static struct seen_group *new_view(struct task_group *tg, struct seen_group *par
 		return NULL;
 	g->tg = tg;
 	g->parent = parent;
-	g->weight = weight_of(tg);
+	g->told = args_of(tg, &g->idle);
 	/* No two groups have one, and the number is found by it. */
 	g->kn.id = 1 + number + SCX_GROUPS_MAX * (tg ? ++nr_begun : 0);
 	g->cgroup.number = number;
@@ -120,15 +134,15 @@ static void forget(struct seen_group *g)
 static s32 begin(struct ext_call *c, struct task_group *tg)
 {
 	struct seen_group *g = new_view(tg, tg ? view_of(task_group_parent(tg)) : NULL);
-	struct scx_cgroup_init_args args = { 0 };
+	struct scx_cgroup_init_args args;
 	s32 err = 0;
 
 	if (!g)
 		return -ENOMEM;
-	args.weight = g->weight;
+	args = g->told;
 	if (OPS->cgroup_init)
 		err = (s32)scx_call(c, "cgroup_init", (void *)OPS->cgroup_init, (u64)&g->cgroup,
-				    (u64)&args, 0);
+				    (u64)&args);
 	if (!err)
 		return 0;
 	forget(g);
@@ -139,7 +153,7 @@ static s32 begin(struct ext_call *c, struct task_group *tg)
 static void end(struct ext_call *c, struct seen_group *g)
 {
 	if (OPS->cgroup_exit)
-		scx_call(c, "cgroup_exit", (void *)OPS->cgroup_exit, (u64)&g->cgroup, 0, 0);
+		scx_call(c, "cgroup_exit", (void *)OPS->cgroup_exit, (u64)&g->cgroup);
 }
 
 bool scx_groups_prepare(void)
@@ -223,24 +237,54 @@ void *scx_group_ends(struct sched *s, struct task_group *tg)
 	return g;
 }
 
-static void weigh_outside(struct ext_call *c, void *argument)
-{
-	struct seen_group *g = argument;
+struct change {
+	struct seen_group *g;
+	enum ext_group_news news;
+};
 
-	scx_call(c, "cgroup_set_weight", (void *)OPS->cgroup_set_weight, (u64)&g->cgroup, g->weight,
-		 0);
+static void change_outside(struct ext_call *c, void *argument)
+{
+	const struct change *change = argument;
+	const struct scx_cgroup_init_args *now = &change->g->told;
+	u64 cgrp = (u64)&change->g->cgroup;
+
+	if (change->news == EXT_GROUP_WEIGHT && OPS->cgroup_set_weight)
+		scx_call(c, "cgroup_set_weight", (void *)OPS->cgroup_set_weight, cgrp, now->weight);
+	if (change->news == EXT_GROUP_BANDWIDTH && OPS->cgroup_set_bandwidth)
+		scx_call(c, "cgroup_set_bandwidth", (void *)OPS->cgroup_set_bandwidth, cgrp,
+			 now->bw_period_us, now->bw_quota_us, now->bw_burst_us);
+	if (change->news == EXT_GROUP_IDLE && OPS->cgroup_set_idle)
+		scx_call(c, "cgroup_set_idle", (void *)OPS->cgroup_set_idle, cgrp, change->g->idle);
 }
 
-void scx_group_weighs(struct sched *s, struct task_group *tg)
+/*
+ * Is that news for the program? Each write of cpu.idle is, as on Linux; and the weight that comes
+ * with it is not.
+ */
+static bool note(struct seen_group *g, enum ext_group_news news)
 {
-	struct seen_group *g = own_view(tg);
-	u32 weight = weight_of(tg);
+	struct scx_cgroup_init_args was = g->told, now = args_of(g->tg, &g->idle);
 
-	if (!g || g->weight == weight)
-		return;
-	g->weight = weight;
-	if (OPS->cgroup_set_weight)
-		sched_ext_outside(s, weigh_outside, g);
+	switch (news) {
+	case EXT_GROUP_WEIGHT:
+		g->told.weight = now.weight;
+		return now.weight != was.weight;
+	case EXT_GROUP_BANDWIDTH:
+		now.weight = was.weight;
+		g->told = now;
+		return now.bw_period_us != was.bw_period_us || now.bw_quota_us != was.bw_quota_us ||
+		       now.bw_burst_us != was.bw_burst_us;
+	default:
+		return true;
+	}
+}
+
+void scx_group_changes(struct sched *s, struct task_group *tg, enum ext_group_news news)
+{
+	struct change change = { own_view(tg), news };
+
+	if (change.g && note(change.g, news))
+		sched_ext_outside(s, change_outside, &change);
 }
 
 /* --- moves ---------------------------------------------------------------- */

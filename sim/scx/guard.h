@@ -17,6 +17,6 @@ const struct scx_program *guard_load(const char *file, const char **error);
  * Calls the program's function @fn, its operation @op. 0 if it crashed: @c is told. Calls nest, for
  * an operation of one CPU may cause one of another CPU.
  */
-u64 guard_call(struct ext_call *c, const char *op, void *fn, u64 x, u64 y, u64 z);
+u64 guard_call(struct ext_call *c, const char *op, void *fn, const u64 args[4]);
 /* From now on crashes and hangs inside operations end these alone. */
 void guard_open(void);

@@ -69,14 +69,14 @@ const struct scx_program *guard_load(const char *file, const char **error)
 	return process_load(file, "scx_program", error);
 }
 
-u64 guard_call(struct ext_call *c, const char *op, void *fn, u64 x, u64 y, u64 z)
+u64 guard_call(struct ext_call *c, const char *op, void *fn, const u64 args[4])
 {
 	struct guard guard = { .operation = op, .call = c, .before = innermost };
 	volatile u64 result = 0;
 
 	innermost = &guard;
 	if (!sigsetjmp(guard.start, 0))
-		result = ((u64(*)(u64, u64, u64))fn)(x, y, z);
+		result = ((u64(*)(u64, u64, u64, u64))fn)(args[0], args[1], args[2], args[3]);
 	else
 		crashed(&guard);
 	innermost = guard.before;

@@ -19,7 +19,7 @@ host_load(const char *file, char *error, size_t size);
 /* The call that begins. */
 static struct call {
 	void *fn;
-	u64 x, y, z, result;
+	u64 x, y, z, v, result;
 } * now;
 
 /* --- calls by type ------------------------------------------------------------ */
@@ -61,6 +61,9 @@ static bool call_operation(struct call *c)
 	DOES(exit_task, P(x), P(y));
 	DOES(enable, P(x));
 	DOES(disable, P(x));
+	DOES(dump, P(x));
+	DOES(dump_cpu, P(x), (s32)y, z);
+	DOES(dump_task, P(x), P(y));
 	GIVES(init);
 	DOES(exit, P(x));
 	return false;
@@ -77,6 +80,8 @@ static bool call_group_operation(struct call *c)
 	DOES(cgroup_move, P(c->x), P(c->y), P(c->z));
 	DOES(cgroup_cancel_move, P(c->x), P(c->y), P(c->z));
 	DOES(cgroup_set_weight, P(c->x), (u32)c->y);
+	DOES(cgroup_set_bandwidth, P(c->x), c->y, c->z, c->v);
+	DOES(cgroup_set_idle, P(c->x), c->y);
 	return false;
 }
 
@@ -105,9 +110,9 @@ const struct scx_program *guard_load(const char *file, const char **error)
 	return program;
 }
 
-u64 guard_call(struct ext_call *c, const char *op, void *fn, u64 x, u64 y, u64 z)
+u64 guard_call(struct ext_call *c, const char *op, void *fn, const u64 args[4])
 {
-	struct call call = { .fn = fn, .x = x, .y = y, .z = z };
+	struct call call = { fn, args[0], args[1], args[2], args[3], 0 };
 	char text[EXT_MESSAGE_LEN];
 
 	now = &call;

@@ -423,6 +423,22 @@ u32 bpf_get_prandom_u32(void)
 	return scx_random();
 }
 
+long bpf_printk(const char *format, ...)
+{
+	char text[EXT_MESSAGE_LEN];
+	size_t n;
+	va_list args;
+
+	va_start(args, format);
+	scx_print(text, sizeof(text), format, args);
+	va_end(args);
+	n = strlen(text);
+	if (n && text[n - 1] == '\n')
+		text[--n] = 0;
+	scx_say(text);
+	return (long)n;
+}
+
 void scx_bpf_error(const char *format, ...)
 {
 	char text[EXT_MESSAGE_LEN];
@@ -432,6 +448,17 @@ void scx_bpf_error(const char *format, ...)
 	scx_print(text, sizeof(text), format, args);
 	va_end(args);
 	ext_report(CALL, EXT_EXIT_ERROR_BPF, 0, text);
+}
+
+void scx_bpf_dump(const char *format, ...)
+{
+	char text[512];
+	va_list args;
+
+	va_start(args, format);
+	scx_print(text, sizeof(text), format, args);
+	va_end(args);
+	ext_dump(CALL, text);
 }
 
 void scx_bpf_exit(s64 code, const char *format, ...)

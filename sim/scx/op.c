@@ -47,6 +47,7 @@ struct task_struct *scx_see(struct task *t)
 
 	if (!p)
 		return &scx.idle;
+	memcpy(p->comm, t->comm, sizeof(p->comm));
 	p->se.sum_exec_runtime = t->fair.sum_exec;
 	p->thread_info.cpu = (u32)t->cpu;
 	p->recent_used_cpu = p->wake_cpu = (int)t->cpu;
@@ -92,7 +93,6 @@ static struct ext_seen *attach(struct ext_call *c, struct task *t)
 	seen->p.pid = t->pid;
 	seen->pid = pid;
 	seen->p.tgid = leader ? leader->pid : t->pid;
-	memcpy(seen->p.comm, t->comm, sizeof(seen->p.comm));
 	seen->p.flags = t->kthread ? PF_KTHREAD : 0;
 	seen->p.cpus_ptr = &t->allowed;
 	seen->p.real_parent = seen->p.group_leader = &seen->p;
@@ -227,6 +227,37 @@ static void op_cpu_offline(struct ext_call *c, s32 cpu)
 	RUN(c, cpu_offline, cpu);
 }
 
+static struct scx_dump_ctx dump_of(const struct ext_exit *end)
+{
+	u64 now = scx_clock();
+
+	return (struct scx_dump_ctx){ (int)end->kind, end->code, end->reason, now,
+				      now / (NS_PER_SEC / scx_hz()) };
+}
+
+static void op_dump(struct ext_call *c, const struct ext_exit *end)
+{
+	struct scx_dump_ctx ctx = dump_of(end);
+
+	RUN(c, dump, &ctx);
+}
+
+static void op_dump_cpu(struct ext_call *c, const struct ext_exit *end, s32 cpu, bool idle)
+{
+	struct scx_dump_ctx ctx = dump_of(end);
+
+	RUN(c, dump_cpu, &ctx, cpu, idle);
+}
+
+static void op_dump_task(struct ext_call *c, const struct ext_exit *end, struct task *t)
+{
+	struct scx_dump_ctx ctx = dump_of(end);
+	struct task_struct *p = scx_see(t);
+
+	p->scx.ddsp_dsq_id = ext_decided(t, &p->scx.ddsp_enq_flags);
+	RUN(c, dump_task, &ctx, p);
+}
+
 static s32 op_init_task(struct ext_call *c, struct task *t, bool fork)
 {
 	struct scx_init_task_args args = { fork, scx_see_group(t) };
@@ -254,7 +285,7 @@ static void op_disable(struct ext_call *c, struct task *t)
 static void run_half(struct ext_call *c, enum half_phase phase)
 {
 	if (scx.program->half)
-		scx_call(c, "the user half", (void *)scx.program->half, phase, 0, 0);
+		scx_call(c, "the user half", (void *)scx.program->half, phase);
 }
 
 void scx_attached(struct ext_call *c, void *unused)
@@ -287,8 +318,8 @@ static s32 op_init(struct ext_call *c)
 
 static void op_exit(struct ext_call *c, const struct ext_exit *end)
 {
-	char dump[] = "";
-	struct scx_exit_info info = { (int)end->kind, end->code, end->reason, end->message, dump };
+	struct scx_exit_info info = { (int)end->kind, end->code, end->reason, end->message,
+				      scx.dump };
 
 	scx_groups_close(c);
 	if (OPS->exit)
@@ -314,9 +345,16 @@ struct ext_ops scx_operations(void)
 	TAKE(runnable), TAKE(running), TAKE(stopping), TAKE(quiescent), TAKE(yield);
 	TAKE(set_weight), TAKE(set_cpumask), TAKE(update_idle), TAKE(cpu_acquire);
 	TAKE(cpu_release), TAKE(cpu_online), TAKE(cpu_offline), TAKE(init_task);
-	TAKE(exit_task), TAKE(enable), TAKE(disable);
+	TAKE(exit_task), TAKE(enable), TAKE(disable), TAKE(dump), TAKE(dump_cpu), TAKE(dump_task);
 #undef TAKE
 	return ops;
+}
+
+#define DUMP_SIZE 32768u /* Linux's default */
+
+size_t scx_dump_size(void)
+{
+	return OPS->exit_dump_len ?: DUMP_SIZE;
 }
 
 /* --- what a program asks for ---------------------------------------------- */
@@ -326,7 +364,8 @@ bool scx_has_groups(const struct scx_program *program)
 	const struct sched_ext_ops *ops = program->ops;
 
 	return ops->cgroup_init || ops->cgroup_exit || ops->cgroup_prep_move || ops->cgroup_move ||
-	       ops->cgroup_cancel_move || ops->cgroup_set_weight;
+	       ops->cgroup_cancel_move || ops->cgroup_set_weight || ops->cgroup_set_bandwidth ||
+	       ops->cgroup_set_idle;
 }
 
 #define NAME_LEN      128u

@@ -46,13 +46,13 @@ void scx_keep_left(struct scx_left *left)
 	free_left();
 }
 
-u64 scx_call(struct ext_call *call, const char *op, void *fn, u64 a, u64 b, u64 c)
+u64 scx_call_with(struct ext_call *call, const char *op, void *fn, const u64 args[4])
 {
 	struct scx_frame frame = { .call = call, .outer = host.top };
 	u64 result;
 
 	host.top = &frame;
-	result = guard_call(call, op, fn, a, b, c);
+	result = guard_call(call, op, fn, args);
 	host.top = &frame;
 	scx_end_call(&frame);
 	host.top = frame.outer;
@@ -181,6 +181,20 @@ void scx_print(char *text, size_t size, const char *format, va_list args)
 	vsnprintf(text, size, format, args);
 }
 
+/* Changes @text of the program: its readers expect UTF-8. */
+static const char *readable(char *text)
+{
+	for (char *c = text; *c; c++)
+		*c = *c < 0 ? '?' : *c;
+	return text;
+}
+
+void scx_say(char *text)
+{
+	fprintf(stderr, "schedsim: at %.6f s %s: %s\n", (double)(host.sim->now - SIM_START) / 1e9,
+		OPS->name, readable(text));
+}
+
 /* --- opening -------------------------------------------------------------- */
 
 static void set_constant(const char *file, const char *word)
@@ -253,11 +267,12 @@ static void watch(struct sim *sim)
 	if (!sched_ext_ended(sim->s))
 		return;
 	sim_enter(sim, 0);
+	sched_ext_dump(sim->s, scx.dump, scx_dump_size());
+	fputs(readable(scx.dump), stderr);
 	end = give_back(sim);
 	host.end = *end;
 	host.end.at = sim->now - SIM_START;
-	for (char *c = host.end.message; *c; c++) /* its readers expect UTF-8 */
-		*c = *c < 0 ? '?' : *c;
+	readable(host.end.message);
 	fprintf(stderr,
 		"schedsim: at %.3f s sched_ext: BPF scheduler \"%s\" disabled (%s)\n"
 		"schedsim: sched_ext: %s: %s; all tasks are fair ones from then on\n",
@@ -286,6 +301,7 @@ static void prepare(struct sim *sim)
 
 	host.sim = sim;
 	scx.idle = (struct task_struct){ .comm = "swapper", .flags = PF_IDLE };
+	scx.dump = scx_alloc_large(scx_dump_size());
 	prng_seed(&host.rng, sim->config.seed);
 	lacking = scx_maps_open();
 	if (lacking)
@@ -314,6 +330,7 @@ void scx_go(bool alive)
 	scx_maps_close();
 	scx_objects_free();
 	scx_groups_free();
+	scx_free_large(scx.dump);
 	process_unload(host.path);
 	free(host.words);
 	if (scx.nr_tasks)

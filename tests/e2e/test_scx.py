@@ -134,6 +134,42 @@ SCX_OPS_DEFINE(told_ops, .cgroup_init = (void *)told_cgroup_init, .cgroup_exit =
 """
 
 
+# What the program of this file hears: of a group, and of a task that is asleep. A hog that is nice ends it.
+CALLS = pathlib.Path(ROOT, "tests/e2e/scx/calls.bpf.c")
+CHANGES = """mkdir -p /c; mount -t cgroup2 none /c; echo +cpu > /c/cgroup.subtree_control; mkdir /c/a; cd /c/a
+while read file words; do echo $words > $file; done <<END
+cpu.weight 300
+cpu.weight 300
+cpu.weight.nice 19
+cpu.max 50000
+cpu.max 50000 100000
+cpu.max 20000 50000
+cpu.max.burst 10000
+cpu.max.burst 0
+cpu.max max
+cpu.idle 1
+cpu.max 30000
+cpu.idle 1
+cpu.idle 0
+cpu.weight 200
+END
+cd /; rmdir /c/a
+sleep 2 & usleep 100000
+taskset -p 2 $!; taskset -p 3 $!; renice -n 5 -p $!
+chrt -f -p 5 $!; taskset -p 1 $!; chrt -o -p 0 $!; chrt -i -p 0 $!; chrt -b -p 0 $!
+wait
+hog -N 19 -a 0 -t 100ms"""
+NO_QUOTA = 2**64 - 1
+CALLED = [f"cgroup_init 100 100000 {NO_QUOTA} 0", "cgroup_set_weight 300", "cgroup_set_weight 1",
+          "cgroup_set_bandwidth 100000 50000 0", "cgroup_set_bandwidth 50000 20000 0",
+          "cgroup_set_bandwidth 50000 20000 10000", "cgroup_set_bandwidth 50000 20000 0",
+          f"cgroup_set_bandwidth 50000 {NO_QUOTA} 0", "cgroup_set_idle 1", "cgroup_set_bandwidth 50000 30000 0",
+          "cgroup_set_idle 1", "cgroup_set_idle 0", "cgroup_set_weight 200", "cgroup_exit",
+          "set_cpumask 0 1", "set_cpumask 1 1", "set_weight 33 33", "disable", "enable", "set_weight 33 33",
+          "set_cpumask 1 0", "set_weight 1 1", "set_weight 33 33", "disable",
+          "dump 1025 1", "dump_task hog", "dump_cpu", "second line", "exit 1025 1"]
+
+
 def path_of(source):
     """The object for the kernel of a program."""
     return pathlib.Path(load(str(source)).removesuffix(".so") + ".o")
@@ -497,6 +533,12 @@ def hears_and_refuses(text):
 
 def test_a_program_hears_of_groups_and_may_refuse(guest, tmp_path):
     hears_and_refuses(guest(HEARS, cpus=2, icount=True, files=heard(tmp_path)))
+
+
+def test_a_program_hears_of_each_change_and_adds_to_its_dump(guest):
+    text = guest(f"{use('scx:/root/calls.o')}{CHANGES} > /dev/null; sleep 0.1", cpus=2, icount=True,
+                 files=files_of(path_of(CALLS)))
+    assert re.findall(r"calls> (.*)", text.replace("\r", "")) == CALLED
 
 
 @pytest.mark.parametrize("mistakes", [

@@ -11,6 +11,7 @@ import re
 import pytest
 
 from tests.e2e.conftest import BUILD, ROOT
+from tests.e2e.test_scx import CALLED, CALLS, CHANGES
 from fairground.base.expect import expect
 from fairground.base.settings import make_settings
 from fairground.machine.linux import on_linux
@@ -24,6 +25,7 @@ OPS = ("enable", "select_cpu", "runnable woken", "runnable", "enqueue woken", "e
        "disable")
 COUNTED = ("select_cpu", "runnable", "enqueue", "running", "tick")
 OPERATIONS = 100_000
+DUMPED = "/sys/kernel/tracing/events/sched_ext/sched_ext_dump/enable"
 LOADS = ("taskset -c 1 mix -t 1s hog:n=2 burst:n=2,run=311us,sleep=2713us",
          "mix -t 200ms pair:n=2 burst:n=2,run=311us,sleep=2713us",
          "mix -t 1s hog yield fork:run=731us burst:n=2,run=311us,sleep=2713us")
@@ -84,12 +86,18 @@ def test_operations_about_a_task_follow_each_other_as_on_linux(kind):
             assert counts[name] == pytest.approx(count, rel=0.05, abs=30), name
 
 
+@needed
+@pytest.mark.nightly("an operation that hears of a change on Linux only, or of other numbers")
+def test_linux_calls_the_same_operations_for_changes():
+    script = (f"mount -t tracefs none /sys/kernel/tracing\necho 1 >{DUMPED}\n{CHANGES}\nsleep 1\n"
+              "cat /sys/kernel/tracing/trace")
+    told = run_batch(under(machines(2)["Linux"], CALLS, script)).console
+    assert re.findall(r"calls> (.*)", told.replace("\r", "")) == CALLED, told[-3000:]
+
+
 # Of each runnable task: the state in which its scheduler has it, and which of its queues.
 HELD = re.compile(r"R (\S+)\[\d+\] (?:\*root )?-(\d+)ms\n.*? +scx_state/flags=\d+/0x\w+ dsq_flags=0x0 "
                   r"ops_state/qseq=(\d)/\d+\n.*? +sticky/holding_cpu=-1/-1 dsq_id=(\S+)")
-DUMPED = "/sys/kernel/tracing/events/sched_ext/sched_ext_dump/enable"
-
-
 @needed
 @pytest.mark.nightly("a dump of a stall in which readers of Linux's find nothing")
 def test_a_stall_ends_and_is_dumped_as_on_linux():

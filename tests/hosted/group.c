@@ -170,8 +170,9 @@ int scx_group_new(struct task_group *tg)
 	return 0;
 }
 
-void scx_group_changed(struct task_group *tg)
+void scx_group_changed(struct task_group *tg, enum ext_group_news news)
 {
+	(void)news;
 	nobody_is_asked();
 	if (!tg->known)
 		panic("the scheduler has not heard of a group");
@@ -179,7 +180,7 @@ void scx_group_changed(struct task_group *tg)
 
 void scx_group_gone(struct task_group *tg)
 {
-	scx_group_changed(tg);
+	scx_group_changed(tg, EXT_GROUP_WEIGHT);
 	if (tg->nr_tasks || tg->nr_children)
 		panic("the scheduler hears of the end of a group that has somebody");
 	tg->known = false;

@@ -176,6 +176,17 @@ def test_a_scheduler_that_loses_a_task_is_thrown_out_and_nobody_is_lost(sim):
     assert run.share("hog") == pytest.approx(100)
 
 
+def test_a_dump_has_what_the_program_adds_to_it_and_exit_has_the_dump(sim):
+    run = sim("--scx", load("tests/e2e/scx/calls.bpf.c"), "--cpus", "2", "group:name=a,quota=30ms,period=60ms",
+              "hogs:n=1,nice=19", "bursts:n=1,group=a")
+    said = re.findall(r"^schedsim: at ([\d.]+) s calls: calls> (.*)", run.err, re.MULTILINE)
+    assert said[0] == ("0.000000", "cgroup_init 100 60000 30000 0") and said[-1][1] == "exit 1025 1"
+    assert matches(r"DEBUG DUMP\n=+\n\ncalls triggered exit kind 1025:\n  scx_bpf_error \(a hog that is nice\)\n\n"
+                   r"calls> dump 1025 1\n\nCPU states\n-+\n\nCPU 0 .*\n +\*R hog\[\d+\] -0ms\n.*\n\n"
+                   r"    calls> dump_task hog\n\nCPU 1 .*\n\n  calls> dump_cpu\n  calls> second line\n",
+                   run.err), run.err
+
+
 BROKEN = """#include <scx/common.bpf.h>
 const volatile u32 rule;
 volatile u32 zero;

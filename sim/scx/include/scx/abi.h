@@ -15,6 +15,7 @@ struct sched_ext_entity {
 	u32 weight, flags;
 	s32 sticky_cpu, holding_cpu;
 	bool disallow;
+	u64 ddsp_dsq_id, ddsp_enq_flags; /* told in dump_task */
 };
 
 struct sched_entity {
@@ -103,6 +104,7 @@ struct scx_dump_ctx {
 };
 struct scx_cgroup_init_args {
 	u32 weight;
+	u64 bw_period_us, bw_quota_us, bw_burst_us; /* a quota of ~0: none */
 };
 
 /* Counters of the scheduler. */
@@ -145,6 +147,7 @@ struct sched_ext_ops {
 	void (*cgroup_cancel_move)(struct task_struct *p, struct cgroup *from, struct cgroup *to);
 	void (*cgroup_set_weight)(struct cgroup *cgrp, u32 weight);
 	void (*cgroup_set_bandwidth)(struct cgroup *cgrp, u64 period, u64 quota, u64 burst);
+	void (*cgroup_set_idle)(struct cgroup *cgrp, bool idle);
 	s32 (*init)(void);
 	void (*exit)(struct scx_exit_info *ei);
 	u32 dispatch_max_batch;

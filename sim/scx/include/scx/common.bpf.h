@@ -307,8 +307,6 @@ static inline int bpf_strncmp(const char *a, u32 n, const char *b)
 			return a[i] - b[i];
 	return 0;
 }
-#define bpf_printk(fmt, ...)   ((void)0)
-#define scx_bpf_dump(fmt, ...) ((void)0)
 /* Nobody reads ring buffers. */
 #define bpf_ringbuf_reserve(map, size, flags) ((void)(map), (void *)0)
 #define bpf_ringbuf_submit(record, flags)     ((void)(record))

@@ -30,6 +30,8 @@ bool bpf_in_hardirq(void);
 u64 bpf_ktime_get_ns(void);
 u32 bpf_get_smp_processor_id(void);
 u32 bpf_get_prandom_u32(void);
+/* A line of the simulator's messages, or of the kernel's log. */
+long bpf_printk(const char *format, ...);
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask);
 u32 bpf_cpumask_first(const struct cpumask *mask);
 u32 bpf_cpumask_weight(const struct cpumask *mask);
@@ -117,6 +119,7 @@ u32 scx_bpf_cpuperf_cap(s32 cpu);
 u32 scx_bpf_cpuperf_cur(s32 cpu);
 void scx_bpf_cpuperf_set(s32 cpu, u32 perf);
 void scx_bpf_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void scx_bpf_dump(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void scx_bpf_exit(s64 code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* The first CPU of the last-level cache that @cpu is at. */
