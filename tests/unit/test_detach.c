@@ -42,14 +42,15 @@ static const struct event_sched_decision_balance *result(struct machine *m)
 
 /*
  * A task that ran a moment ago stays, because of its cache; not if the CPU idles for long already,
- * and not after more failures than the level has patience for.
+ * and not after more failures than the level has patience for. It is counted, if anything is.
  */
 static void who_is_hot_moves_by_table(void **state)
 {
 	(void)state;
 	for (unsigned type = 0; type < ARRAY_SIZE(all_types); type++)
 		for (unsigned failed = 0; failed < 3; failed++)
-			for (unsigned hot = 0; hot < 2; hot++) {
+			for (unsigned how = 0; how < 4; how++) {
+				bool hot = how & 1, counted = how & 2;
 				enum idle_type idle = all_types[type];
 				struct machine *m = cold_machine(1, 1, 2, 1);
 				struct domain *sd = domain_of(m, 0, 0);
@@ -60,6 +61,7 @@ static void who_is_hot_moves_by_table(void **state)
 				crowd(m, 0, idle == CPU_BUSY, 1);
 				set_averages(m, 1, 5120, 1024);
 				set_tunable(m, "migration_cost_ns", "1000000");
+				set_tunable(m, "sched_schedstats", counted ? "1" : "0");
 				list_for_each(t, &rq_of(m, 1)->fair_tasks, link)
 					t->fair.exec_start = m->now - (hot ? 1000 : MS);
 				rq_of(m, 1)->clock = m->now;
@@ -67,7 +69,7 @@ static void who_is_hot_moves_by_table(void **state)
 				sd->nr_balance_failed = failed;
 				assert_int_equal(pass(m, 0, idle) == 0, stays);
 				assert_int_equal(!!sd->stat[idle].hot_gained,
-						 hot && !stays && idle != CPU_IDLE);
+						 counted && hot && !stays && idle != CPU_IDLE);
 				/* A newly idle pass is a part of a switch. */
 				if (idle == CPU_NEWLY_IDLE)
 					switch_cpu(m, 0, true);
@@ -180,7 +182,8 @@ static void a_busy_cpu_looks_at_the_last_one_too(void **state)
 
 /*
  * A throttled group hides its tasks, and those of groups within it: on the CPU where they wait, or
- * on the one to which they would come. They stay, and the record has the reason.
+ * on the one to which they would come. They stay, and the record has the reason. Nothing failed:
+ * the pass leaves the domain as it is, as if affinity held all.
  */
 static void hidden_tasks_stay_wherever_they_are_hidden(void **state)
 {
@@ -214,12 +217,119 @@ static void hidden_tasks_stay_wherever_they_are_hidden(void **state)
 						 where != 0);
 			}
 			assert_true(nr > 1);
+			if (where && result(m)->outcome != OUTCOME_pinned)
+				fail_msg("all_pinned is 0 after %u hidden tasks, where 1 is right: "
+					 "none came beyond queue and affinity",
+					 nr);
 			for (unsigned cpu = 0; cpu < 2; cpu++)
 				group_queue(m->s, above ? parent : tg, cpu)->throttled = false;
 			settle(m);
 			sched_check(m->s);
 			machine_free(m);
 		}
+}
+
+/* --- tasks that stay ---------------------------------------------------------------------- */
+
+/* The fates of the tasks that the last pass looked at, as a mask. */
+static u32 fates(struct machine *m)
+{
+	u32 found = 0;
+
+	for (unsigned nr = 0; nr < result(m)->nr_tasks; nr++) {
+		const struct event_sched_decision_movable *row =
+			record_of(m, EVENT_ID_sched_decision_movable, nr);
+
+		found |= BIT(row->fate);
+	}
+	return found;
+}
+
+/* A task that runs could come, so affinity does not hold all: though those that wait are pinned. */
+static void a_task_that_runs_is_not_pinned(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+
+	(void)state;
+	crowd(m, 1, 3, BIT(1));
+	allow(m, running(m, 1), cpumask_first_n(2));
+	recorded(m);
+	assert_int_equal(pass(m, 0, CPU_IDLE), 0);
+	assert_int_equal(fates(m), BIT(FATE_pinned) | BIT(FATE_running));
+	if (result(m)->outcome != OUTCOME_failed)
+		fail_msg("all_pinned is 1 after two pinned tasks and one that runs and may come, "
+			 "where "
+			 "0 is right");
+	machine_free(m);
+}
+
+/* A task both hidden and pinned stays for its queue: nobody looks for another CPU for it. */
+static void a_queue_is_looked_at_before_affinity(void **state)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+	struct task_group *tg = new_group(m, NULL);
+
+	(void)state;
+	for (unsigned n = 0; n < 3; n++)
+		allow(m, spawn_in(m, tg, 0), cpumask_of(1));
+	set_averages(m, 1, 4096, 1024);
+	rq_of(m, 1)->throttles = true;
+	group_queue(m->s, tg, 1)->throttled = true;
+	recorded(m);
+	assert_int_equal(pass(m, 0, CPU_IDLE), 0);
+	if (fates(m) != BIT(FATE_throttled))
+		fail_msg("tasks of a throttled group that are pinned, too, have the fates %#x, "
+			 "where "
+			 "%#lx is right: the queue comes first",
+			 fates(m), BIT(FATE_throttled));
+	group_queue(m->s, tg, 1)->throttled = false;
+	settle(m);
+	machine_free(m);
+}
+
+static const char *name_of(u8 fate)
+{
+	return fate == FATE_moved	? "moved"
+	       : fate == FATE_too_big	? "too big"
+	       : fate == FATE_too_small ? "too small"
+					: "another";
+}
+
+/* Of an imbalance of 3500 in load: does a task of @load move, with or without LB_MIN? */
+static void check_size(u64 load, bool lb_min, enum task_fate right)
+{
+	struct machine *m = cold_machine(1, 1, 2, 1);
+	const struct event_sched_decision_movable *row;
+	struct task *t;
+
+	crowd(m, 0, 2, 1);
+	crowd(m, 1, 3, 3);
+	list_del(&running(m, 1)->link);
+	list_add_head(&rq_of(m, 1)->fair_tasks, &running(m, 1)->link);
+	set_feature(m, lb_min ? "LB_MIN" : "NO_LB_MIN");
+	list_for_each(t, &rq_of(m, 1)->fair_tasks, link)
+		t->fair.avg.load_avg = load;
+	set_averages(m, 0, 2000, 1024);
+	set_averages(m, 1, 9000, 1024);
+	recorded(m);
+	pass(m, 0, CPU_BUSY);
+	assert_int_equal(result(m)->imbalance, 3500);
+	row = record_of(m, EVENT_ID_sched_decision_movable, 0);
+	if (row->fate != right)
+		fail_msg("with %s a load of %lu, of an imbalance of 3500, is %s, where %s is right",
+			 lb_min ? "LB_MIN" : "NO_LB_MIN", load, name_of(row->fate), name_of(right));
+	settle(m);
+	machine_free(m);
+}
+
+static void a_load_is_too_big_or_too_small_beyond_its_border(void **state)
+{
+	(void)state;
+	check_size(3500, false, FATE_moved);
+	check_size(3501, false, FATE_too_big);
+	check_size(15, true, FATE_too_small);
+	check_size(16, true, FATE_moved);
+	check_size(15, false, FATE_moved);
 }
 
 /* --- pushing the running task ------------------------------------------------------------ */
@@ -372,6 +482,9 @@ int main(void)
 		cmocka_unit_test(what_slept_counts_by_its_estimate_and_fits_after_failures),
 		cmocka_unit_test(a_busy_cpu_looks_at_the_last_one_too),
 		cmocka_unit_test(hidden_tasks_stay_wherever_they_are_hidden),
+		cmocka_unit_test(a_task_that_runs_is_not_pinned),
+		cmocka_unit_test(a_queue_is_looked_at_before_affinity),
+		cmocka_unit_test(a_load_is_too_big_or_too_small_beyond_its_border),
 		cmocka_unit_test(attempts_to_push_and_failures_are_counted),
 		cmocka_unit_test(a_balanced_pass_ends_the_failures),
 		cmocka_unit_test(only_a_pass_that_finds_nothing_takes_a_hint_back),
