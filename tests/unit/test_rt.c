@@ -313,6 +313,28 @@ static void what_was_overdrawn_is_owed_in_the_next_period(void **state)
 	machine_free(m);
 }
 
+/* The limit comes while a task runs: a tick begins the period, of which the next two use 2 ms. */
+static void a_tick_charges_and_then_begins_a_period(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	const struct rt_queue *rt = rt_of(&m->s->rq[0]);
+
+	(void)state;
+	set_tunable(m, "sched_rt_runtime_us", "-1");
+	spawn(m, "hog", SCHED_FIFO, 50);
+	tick(m);
+	set_tunable(m, "sched_rt_runtime_us", "950000");
+	for (unsigned n = 0; n < 3; n++)
+		tick(m);
+	if (!rt->period_end)
+		fail_msg("rt.period_end is 0 after 3 ticks with a limit: start_period() begins it");
+	if (rt->used_ns != 2 * MS)
+		fail_msg("rt.used_ns is %lu, where %lu is right: first rt_charge(), then "
+			 "start_period(), so what ran before the period is not of it",
+			 rt->used_ns, 2 * MS);
+	machine_free(m);
+}
+
 static void a_throttled_cpu_idles_and_is_woken_by_its_timer(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -514,6 +536,7 @@ int main(void)
 		cmocka_unit_test(the_longest_slice_is_the_longest_number),
 		cmocka_unit_test(a_changed_affinity_does_not_cost_the_turn),
 		cmocka_unit_test(what_was_overdrawn_is_owed_in_the_next_period),
+		cmocka_unit_test(a_tick_charges_and_then_begins_a_period),
 		cmocka_unit_test(a_throttled_cpu_idles_and_is_woken_by_its_timer),
 		cmocka_unit_test(lifting_the_limit_ends_throttling_with_the_period),
 		cmocka_unit_test(a_waiting_task_is_pushed_to_a_less_urgent_cpu),
