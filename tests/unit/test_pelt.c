@@ -248,6 +248,60 @@ static void what_is_detached_leaves_the_queue_to_rounding(void **state)
 	machine_free(m);
 }
 
+/*
+ * The queue above learns of each move by the sum of load that came or went, which is at least 1.
+ * Nothing falls below 0.
+ */
+static void what_joins_and_leaves_is_told_upwards(void **state)
+{
+	struct machine *m = machine_new(1, 1000);
+	struct entity *e = &spawn_nice(m, "mover", 0)->fair;
+	struct fair_queue *q = &m->s->rq[0].fair;
+	s64 told;
+
+	(void)state;
+	rq_lock(&m->s->rq[0]);
+	q->up.runnable = 0;
+	told = -(s64)e->avg.load_sum;
+	/* Rounding has left less in the queue than the entity has. */
+	q->avg.load_avg = e->avg.load_avg / 2;
+	q->avg.util_avg = e->avg.util_avg / 2;
+	q->avg.runnable_avg = e->avg.runnable_avg / 2;
+	pelt_detach(q, e);
+	if (q->avg.load_avg || q->avg.util_avg || q->avg.runnable_avg)
+		fail_msg("load_avg, util_avg and runnable_avg are %lu, %lu and %lu after "
+			 "pelt_detach() of more than there was, where 0 is right: subtract()",
+			 q->avg.load_avg, q->avg.util_avg, q->avg.runnable_avg);
+	if (q->up.runnable != told)
+		fail_msg("up.runnable is %ld after pelt_detach(), where %ld is right: propagate()",
+			 q->up.runnable, told);
+	e->avg.load_avg = 0;
+	pelt_attach(q, e);
+	if (e->avg.load_sum != 1)
+		fail_msg("load_sum is %lu for an average of 0, where 1 is right: at least 1",
+			 e->avg.load_sum);
+	if (q->up.runnable != told + 1)
+		fail_msg("up.runnable is %ld after pelt_attach(), where %ld is right: propagate()",
+			 q->up.runnable, told + 1);
+	rq_unlock(&m->s->rq[0]);
+	machine_free(m);
+}
+
+/* A sum of 2^62 loses one bit with each halving, and a little more with the last multiplication. */
+static void a_sum_is_gone_after_63_halvings_and_not_before(void **state)
+{
+	(void)state;
+	for (unsigned halvings = 31; halvings < 70; halvings++) {
+		struct pelt p = { .load_sum = 1ull << 62 };
+		u64 right = halvings < 62 ? (1ull << (62 - halvings)) - 1 : 0;
+
+		pelt_cross_periods(&p, 32ull * halvings << 10, 1, 0, 0, false);
+		if (p.load_sum != right)
+			fail_msg("a load_sum of 2^62 is %lu after %u halvings, where %lu is right",
+				 p.load_sum, halvings, right);
+	}
+}
+
 static void the_slow_estimate_falls_by_a_quarter_of_a_clear_difference(void **state)
 {
 	struct machine *m = machine_new(1, 1000);
@@ -461,6 +515,8 @@ int main(void)
 		cmocka_unit_test(a_saturated_queue_has_the_load_of_its_tasks),
 		cmocka_unit_test(a_saturated_nice_5_task_has_load_334_to_rounding),
 		cmocka_unit_test(what_is_detached_leaves_the_queue_to_rounding),
+		cmocka_unit_test(what_joins_and_leaves_is_told_upwards),
+		cmocka_unit_test(a_sum_is_gone_after_63_halvings_and_not_before),
 		cmocka_unit_test(the_slow_estimate_falls_by_a_quarter_of_a_clear_difference),
 		cmocka_unit_test(the_estimate_of_a_sleeper_survives_its_sleep),
 		cmocka_unit_test(averages_are_what_tasks_did),
