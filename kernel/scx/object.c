@@ -493,7 +493,11 @@ const struct scx_program *scx_object_program(const struct scx_object *o)
 		if (s[i].section != UNDEFINED && !strcmp(symbol_text(o, &s[i]), "scx_program") &&
 		    !symbol_value(o, i, &at))
 			p = (const struct scx_program *)at;
-	if (!p || !holds(o, p, sizeof(*p)) || !holds(o, p->ops, sizeof(*p->ops)) || !p->ops->name ||
+	if (!p || !holds(o, p, sizeof(*p)))
+		return NULL;
+	if (p->abi != SCX_ABI)
+		return p; /* scx_refusal() tells that; nothing else is where it seems to be */
+	if (!holds(o, p->ops, sizeof(*p->ops)) || !p->ops->name ||
 	    (p->half && (u64)p->half - o->base >= o->text_end - o->base) ||
 	    !holds_text(o, p->ops->name) || !holds_operations(o, p->ops) ||
 	    !holds_maps(o, p->maps) || !holds_constants(o, p->constants))

@@ -400,8 +400,12 @@ static bool is_name(const char *name)
 const char *scx_refusal(const struct scx_program *program, int *err)
 {
 	const struct sched_ext_ops *ops = program->ops;
-	u64 flags = ops->flags | program->flags;
+	u64 flags;
 
+	*err = -ENOEXEC;
+	if (program->abi != SCX_ABI)
+		return "was made for another version: make scx SRC=... makes it anew";
+	flags = ops->flags | program->flags;
 	*err = -E2BIG;
 	if (ops->dispatch_max_batch > EXT_BATCH_MAX)
 		return refuse("has a dispatch_max_batch of %u; at most %u", ops->dispatch_max_batch,

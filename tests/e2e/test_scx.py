@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.sim.test_scx import ASKS, CRATES, DEALS, DIVIDES, FOREIGN, INIT, WAITS, load, pages_in, partial
+from tests.sim.test_scx import ASKS, CRATES, DEALS, DIVIDES, FOREIGN, INIT, OLDER, WAITS, load, pages_in, partial
 from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
@@ -673,14 +673,17 @@ def damaged(good):
     }
 
 
-def test_damaged_files_and_wrong_words_change_nothing(guest, examples):
+def test_damaged_files_and_wrong_words_change_nothing(guest, examples, tmp_path):
     bad = damaged(examples["/root/fifo.o"])
     words = [(f"{name}.bad", why) for name, (_, why) in bad.items()]
-    words += [("nowhere.o", "cannot be opened"), ("fifo.o,turn=3", "is called turn"),
-              ("fifo.o,slice_ns=soon", "slice_ns=soon: not a number"), ("fifo.o,slice_ns", "must be NAME=VALUE")]
+    (tmp_path / "older.bpf.c").write_text(OLDER)
+    words += [("older.o", "was made for another version"), ("nowhere.o", "cannot be opened"),
+              ("fifo.o,turn=3", "is called turn"), ("fifo.o,slice_ns=soon", "slice_ns=soon: not a number"),
+              ("fifo.o,slice_ns", "must be NAME=VALUE")]
     tries = "; ".join(f"echo try; echo scx:{word} > {FAIR_CLASS} || echo refused" for word, _ in words)
     text = guest(f"echo scx:vtime.o > {FAIR_CLASS}; {tries}; cat {FAIR_CLASS}", cpus=2, icount=True,
-                 files={**examples, **{f"/root/{name}.bad": file for name, (file, _) in bad.items()}})
+                 files={**examples, **files_of(path_of(tmp_path / "older.bpf.c")),
+                        **{f"/root/{name}.bad": file for name, (file, _) in bad.items()}})
     for part, (word, why) in zip(text.split("try\n")[1:], words, strict=True):
         assert "refused" in part, part
         assert re.search(f"sched_ext: {word.split(',', maxsplit=1)[0]}: .*{why}", part), (word, part)

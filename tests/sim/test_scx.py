@@ -672,6 +672,7 @@ s32 BPF_STRUCT_OPS_SLEEPABLE(begins_init)
 }
 SCX_OPS_DEFINE(begins_ops, .init = (void *)begins_init, .name = "begins");
 """
+OLDER = INIT % "0" + "#undef SCX_ABI\n#define SCX_ABI 1\n"
 
 
 @pytest.mark.parametrize("text, why", [
@@ -702,6 +703,7 @@ SCX_OPS_DEFINE(begins_ops, .init = (void *)begins_init, .name = "begins");
     (MAPS % (MAP % ("PERCPU_HASH", 1, KEY, "u64", "")), "map map, of a type that is not there"),
     (MAPS % "\n".join(MAP % ("ARRAY", 1, KEY, "u64", n) for n in range(256)), "map map255, behind 255 others"),
     (INIT % "5", "begins: its init failed: 5, which is no error$"),
+    (OLDER, "broken.so: was made for another version: make scx SRC=... makes"),
 ])
 def test_what_is_no_scheduler_or_wants_more_is_refused_in_a_sentence(tmp_path, text, why):
     source = tmp_path / "broken.bpf.c"

@@ -77,7 +77,7 @@ def main() -> None:
     if is_first:
         print("#ifndef HALF_FLAGS\n#define HALF_FLAGS 0\n#endif")
         print("const struct scx_program scx_program __attribute__((visibility(\"default\"))) = {\n"
-              f'\t&{ops[0]}, scx_map_list, scx_constant_list, HALF_FLAGS,\n'
+              f'\tSCX_ABI, &{ops[0]}, scx_map_list, scx_constant_list, HALF_FLAGS,\n'
               + "\t(void (*)(u32))user_half\n" * bool(half) + "};")
 
 

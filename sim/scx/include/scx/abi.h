@@ -192,12 +192,21 @@ struct scx_variable {
 #define SCX_IS_BOOL(x) _Generic((x), bool : 1, default : 0)
 /* The object exports one as `scx_program`. Lists end with a name that is NULL. */
 struct scx_program {
+	u64 abi; /* SCX_ABI of the time when it was made */
 	struct sched_ext_ops *ops;
 	const struct scx_map *maps;
 	const struct scx_variable *constants; /* const volatile */
 	u64 flags;			      /* that the user half adds to those of the table */
 	void (*half)(u32 phase);	      /* its user half (halves/half.h), or NULL */
 };
+
+/*
+ * A number for what this file says and functions.h declares. Sizes change it by themselves; whoever
+ * changes anything else counts the 1 up.
+ */
+#define SCX_ABI                                                                                    \
+	((u64)1 << 48 | (u64)sizeof(struct scx_program) << 32 |                                    \
+	 (u64)sizeof(struct sched_ext_ops) << 16 | sizeof(struct task_struct))
 
 /* When the user half is called. Constants that the user set by name have the last word. */
 enum half_phase {
