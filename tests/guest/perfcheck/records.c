@@ -39,7 +39,7 @@ static const uint64_t *check_fields(const uint64_t *at, uint32_t type, uint64_t 
 	const uint32_t *pair = (const uint32_t *)at;
 
 	if (type & TID) {
-		EXPECT(pair[0] == (uint32_t)getpid() || type & RAW);
+		EXPECT((pair[0] == (uint32_t)getpid() && pair[1] == pair[0]) || type & RAW);
 		at++;
 	}
 	if (type & TIME)
