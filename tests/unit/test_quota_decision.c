@@ -463,8 +463,11 @@ static void who_is_refused_is_on_the_list_before_the_lock_is_free(void **state)
 	machine_free(m);
 }
 
-/* Returns whether slack is shared out of a pool of @pool ns while another queue is throttled. */
-static bool shares(u64 pool_ns)
+/*
+ * Returns whether slack is shared out of a pool of @pool_ns while another queue is throttled, and
+ * the refill is @refill_ns away.
+ */
+static bool shares(u64 pool_ns, u64 refill_ns)
 {
 	struct machine *m = machine_new(2, 1000);
 	struct task_group *tg = new_group(m, NULL);
@@ -477,7 +480,7 @@ static bool shares(u64 pool_ns)
 	list_add_tail(&pool->throttled, &debtor->debtor_link);
 	debtor->debt = 1;
 	pool->runtime_ns = 0;
-	pool->period.at = q->rq->clock + 1000 * MS;
+	pool->period.at = q->rq->clock + refill_ns;
 	q->remaining = (s64)(MS + pool_ns);
 	bandwidth_return(q);
 	rq_unlock(q->rq);
@@ -490,11 +493,16 @@ static bool shares(u64 pool_ns)
 static void a_pool_of_one_slice_is_not_shared_out(void **state)
 {
 	(void)state;
-	if (shares(5 * MS))
+	if (shares(5 * MS, 1000 * MS))
 		fail_msg("the slack's timer runs for a pool of 5 ms, which is not more than a "
 			 "slice");
-	if (!shares(5 * MS + 1))
+	if (!shares(5 * MS + 1, 1000 * MS))
 		fail_msg("the slack's timer does not run for a pool of 1 ns more than a slice");
+	if (shares(11 * MS, 7 * MS))
+		fail_msg("the slack's timer runs 7 ms before the refill, which is not further away "
+			 "than SLACK_DELAY_NS + SLACK_MARGIN_NS");
+	if (!shares(11 * MS, 7 * MS + 1))
+		fail_msg("the slack's timer does not run 7 ms and 1 ns before the refill");
 }
 
 static bool idles_after_a_charge(u64 pool_ns)
@@ -512,6 +520,11 @@ static bool idles_after_a_charge(u64 pool_ns)
 	bandwidth_charge(q, MS);
 	rq_unlock(q->rq);
 	idle = tg->bandwidth.idle;
+	if (!tg->bandwidth.period.rq)
+		fail_msg("pool->period.rq is NULL after a fetch from a pool of %lu ns: nobody "
+			 "serves the "
+			 "period's timer, which every fetch starts",
+			 pool_ns);
 	machine_free(m);
 	return idle;
 }
