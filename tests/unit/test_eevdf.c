@@ -186,12 +186,42 @@ static void shares_after_20_s_are_golden(void **state)
 	check_shares(mixed, (const double[]){ 33.34, 33.325, 33.335 });
 }
 
+/*
+ * A runs within its request, and C is nominated: C is next if it is eligible, and A if C is not.
+ */
+static void a_nominated_one_goes_before_a_request_that_lasts(void **state)
+{
+	(void)state;
+	for (unsigned right_of_v = 0; right_of_v < 2; right_of_v++) {
+		struct task *t[3], *next;
+		struct machine *m = equal_hogs(t, 3);
+		struct fair_queue *q = queue(m);
+		struct entity *c = &t[2]->fair;
+
+		queue_erase(q, c);
+		eevdf_sums_sub(q, c);
+		c->vruntime += right_of_v * MS;
+		eevdf_sums_add(q, c);
+		queue_insert(q, c);
+		eevdf_entity(&t[0]->fair)->protected = true;
+		eevdf_queue(q)->next = c;
+		next = task_of(eevdf_best(q));
+		if (next != t[right_of_v ? 0 : 2])
+			fail_msg("C is nominated and %s, A is protected: %s is next, where %s is "
+				 "right",
+				 right_of_v ? "not eligible" : "eligible", next->comm,
+				 right_of_v ? "A" : "C");
+		machine_free(m);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(three_hogs_follow_the_golden_trace),
 		cmocka_unit_test(a_short_slice_among_long_ones_follows_the_golden_picks),
 		cmocka_unit_test(shares_after_20_s_are_golden),
+		cmocka_unit_test(a_nominated_one_goes_before_a_request_that_lasts),
 	};
 
 	return cmocka_run_group_tests_name("eevdf", tests, NULL, NULL);
