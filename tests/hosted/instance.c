@@ -71,7 +71,7 @@ static unsigned nr_waits; /* for writers that are at work */
 void arch_call_others(void (*fn)(void *), void *arg)
 {
 	(void)fn, (void)arg;
-	nr_waits++;
+	__atomic_fetch_add(&nr_waits, 1, __ATOMIC_RELAXED);
 	world_wait_for_irqs();
 }
 
@@ -281,7 +281,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	struct answer answer = { 0 };
 
 	(void)id;
-	nr_waits = 0;
+	WRITE_ONCE(nr_waits, 0);
 	if (is_of_directories(call))
 		answer.value = -EPERM;
 	else if (call->op == OP_MKDIR)
@@ -295,7 +295,7 @@ static struct answer perform(void *object, unsigned nr, unsigned id, const struc
 	else
 		answer = use(o, nr, call);
 	if (alone && call->op != OP_SHOW && answer.value >= 0)
-		answer.digest = nr_waits > 0;
+		answer.digest = READ_ONCE(nr_waits) > 0;
 	return answer;
 }
 
