@@ -112,6 +112,7 @@ struct mm {
 	GUARDED(lock, "statistics");
 	unsigned nr_vmas;
 	u64 total_vm; /* pages */
+	u64 max_vm;   /* the most before it last fell; see mm_peak_vm() */
 	GUARDED(lock);
 	bool lock_new; /* mlockall(MCL_FUTURE): new mappings are VMA_LOCKED; not a child's */
 
@@ -137,6 +138,11 @@ struct mm *mm_get(struct mm *mm);
 static inline u64 mm_peak_rss(const struct mm *mm)
 {
 	return max(READ_ONCE(mm->rss), READ_ONCE(mm->max_rss));
+}
+/* The most pages that were ever mapped at once. */
+static inline u64 mm_peak_vm(const struct mm *mm)
+{
+	return max(READ_ONCE(mm->total_vm), READ_ONCE(mm->max_vm));
 }
 void mm_put(struct mm *mm);	    /* may sleep */
 u64 mm_locked_pages(struct mm *mm); /* by mlock; takes mm->lock */

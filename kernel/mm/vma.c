@@ -172,6 +172,7 @@ static void unlink(struct mm *mm, struct vma *v)
 	rb_erase(&mm->vmas, &v->node);
 	gap_changed(mm, next);
 	mm->nr_vmas--;
+	mm->max_vm = mm_peak_vm(mm);
 	mm->total_vm -= vma_pages(v);
 	if (mm->last == v)
 		mm->last = NULL;
@@ -202,6 +203,7 @@ void vma_resize(struct mm *mm, struct vma *v, u64 start, u64 end)
 {
 	debug_assert(start < end && (start == v->start || !v->file));
 	assert_mm_held(mm);
+	mm->max_vm = mm_peak_vm(mm);
 	mm->total_vm -= vma_pages(v);
 	v->start = start;
 	v->end = end;

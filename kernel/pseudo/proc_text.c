@@ -187,7 +187,7 @@ static void add_memory(struct text *t, struct mm *mm)
 		const char *name;
 		u64 pages;
 	} lines[] = {
-		{ "VmPeak", mm->total_vm },
+		{ "VmPeak", mm_peak_vm(mm) },
 		{ "VmSize", mm->total_vm },
 		{ "VmLck", mm_locked_pages(mm) },
 		{ "VmPin", 0 },

@@ -284,6 +284,7 @@ static void status_counts(void)
 	EXPECT(!munlock(p, 2 * PAGE) && status_kb("VmLck") == 3 * kb);
 	EXPECT(!munmap(p + 4 * PAGE, PAGE) && status_kb("VmLck") == 2 * kb);
 	EXPECT(status_kb("VmSize") == size + 7 * kb);
+	EXPECT(status_kb("VmPeak") >= size + 8 * kb);
 	EXPECT(!munlockall() && !status_kb("VmLck"));
 }
 
