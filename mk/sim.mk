@@ -76,8 +76,10 @@ SCX_WASM_CFLAGS = $(filter-out -g $(SCX_ZERO),$(SCX_CFLAGS)) -Wno-everything -ft
 SCX_DIVIDE = s/= \([us]\(div\|rem\)\)\( exact\)\? \(i32\|i64\) \([^,]*\), /= call \4 @\1_\4(\4 \5, \4 /; \
 	t put; b; :put; s/$$/)/
 SCX_WASM_LD = $(SCX_WASM) -nostdlib -Wl,-shared,--experimental-pic,--strip-all
-SCX_NO_WASM = command -v $(firstword $(WASM_CC)) >$$made/no && command -v wasm-ld >$$made/no && \
-	{ grep -m 1 error: $$made/log || head -n 1 $$made/log; } || echo install clang and lld
+# The lists of maps and constants of several sources would not lie one after the other in a module.
+SCX_NO_WASM = $(if $(SCX_ALSO),echo 'a module is of one source; this program has several',command -v \
+	$(firstword $(WASM_CC)) >$$made/no && command -v wasm-ld >$$made/no && \
+	{ grep -m 1 error: $$made/log || head -n 1 $$made/log; } || echo install clang and lld)
 scx: $(B)/schedsim scx-programs ## a program of sched_ext: SRC=main.bpf.c makes build/scx/main.so, main.o and main.wasm
 scx-programs: $(INC)/.made
 	$(Q)mkdir -p $(B)/scx
@@ -93,8 +95,8 @@ scx-programs: $(INC)/.made
 			$${half:+-include $$half}"; \
 		$(CC) $(SCX_CFLAGS) $$from -c -o $$unit.sim.o $$unit.c; \
 		$(KCC) $(SCX_CFLAGS) $(SCX_KERNEL) $$from -c -o $$unit.o $$unit.c; \
-		{ $(SCX_WASM) $(SCX_WASM_CFLAGS) $$from -Xclang -disable-llvm-passes -S -emit-llvm \
-				-o $$unit.raw $$unit.c && \
+		[ $$place != only ] || { $(SCX_WASM) $(SCX_WASM_CFLAGS) $$from -Xclang -disable-llvm-passes \
+				-S -emit-llvm -o $$unit.raw $$unit.c && \
 			sed '$(SCX_DIVIDE)' $$unit.raw | cat - sim/scx/divide.ll >$$unit.ll && \
 			$(SCX_WASM) -O2 -fPIC -fvisibility=hidden -c -o $$unit.wasm.o $$unit.ll; } 2>>$$made/log || :; \
 		sim="$$sim $$unit.sim.o"; kernel="$$kernel $$unit.o"; wasm="$$wasm $$unit.wasm.o"; \

@@ -413,6 +413,12 @@ def program_of_two_sources_with_an_arena(tmp_path_factory):
     return load(str(pages_in(tmp_path_factory.mktemp("scx"))))
 
 
+def test_a_program_of_several_sources_has_no_module_for_the_page(tmp_path):
+    status, said, path = make_scx(pages_in(tmp_path))
+    assert status == 0 and not os.path.exists(path.replace(".so", ".wasm"))
+    assert said.endswith("/pages.wasm for the page: a module is of one source; this program has several\n"), said
+
+
 def test_sources_share_an_arena_whose_pages_come_back_empty(sim, pages):
     run = sim("--check", "--scx", pages, "--time", "1s", "hogs:n=2")
     assert 'BPF scheduler "pages" disabled (unregistered from BPF)' in run.err and "pages: enough" in run.err
@@ -678,7 +684,9 @@ OLDER = INIT % "0" + "#undef SCX_ABI\n#define SCX_ABI 1\n"
 @pytest.mark.parametrize("text, why", [
     (BROKEN % ("scx_bpf_unheard_of(p);", 0), "broken.bpf.c:7:.*scx_bpf_unheard_of"),
     ("#include <scx/common.bpf.h>\n", "here are 0: is it the user half"),
-    (BROKEN % ("", 0) + 'SCX_OPS_DEFINE(more_ops, .name = "more");\n', "here are 2"),
+    (BROKEN % ("", 0) + 'SCX_OPS_DEFINE(more_ops, .name = "more");\n', "here are 2: broken_ops, more_ops"),
+    ('SCX_OPS_DEFINE(a_ops, .name = "a");\n', "SCX_OPS_DEFINE is not known: #include <scx/common.bpf.h> is missing"),
+    (MAPS % (MAP % ("ARRAY", 1, KEY, "struct { u64 n; }", "")), "the map map is not understood: its members may have"),
     (BROKEN % ("", "SCX_OPS_BUILTIN_IDLE_PER_NODE"), "broken.so: needs SCX_OPS_BUILTIN_IDLE_PER_NODE, which is not"),
     (BROKEN % ("", 0x40080), "broken.so: has flags that are none: 0x40080$"),
     (NAMED % '40000, .name = "x"', "broken.so: has a timeout_ms of 40000; at most 30000$"),
@@ -724,6 +732,13 @@ def test_what_is_made_says_nothing_of_the_directory_it_is_made_in():
     first = files()
     assert len(first) > 1 and first == files()
     assert not [path for path, text in first.items() if os.fsencode(ROOT) in text]
+
+
+def test_a_table_may_stand_on_the_line_of_its_section(tmp_path):
+    source = tmp_path / "table.bpf.c"
+    source.write_text('#include <scx/common.bpf.h>\nSEC(".struct_ops") struct sched_ext_ops t = { .name = "t" };\n')
+    status, said, _ = make_scx(source)
+    assert status == 0, said
 
 
 def test_a_program_that_does_not_compile_leaves_nothing_of_an_older_one(tmp_path):

@@ -22,7 +22,7 @@ NESTED = re.compile(TEXT + r"|\{[^{}]*\}|\([^()]*\)|\[[^][]*\]")
 NAME = re.compile(r"(?:^|,)[^,=*]*?(\w+)\s*(?=[=,]|$)")
 EXTERN = re.compile(r"^\s*extern\s+([\w\s]+?)\s+(CONFIG_\w+)\s*;", re.MULTILINE)  # words of the machine (__kconfig)
 TABLE = '__attribute__((section("{}"), used, aligned(8)))'
-OPS = re.compile(r"^\s*struct sched_ext_ops (\w+) = ", re.MULTILINE)
+OPS = re.compile(r"\bstruct sched_ext_ops (\w+)\s*=")
 
 
 def number(name: str, member: str, members: set[str]) -> str:
@@ -54,18 +54,21 @@ def main() -> None:
     plain = "\n".join(line for line in text.splitlines() if not line.startswith("#"))
     ops = OPS.findall(plain)
     if is_first and len(ops) != 1:
-        sys.exit(f"{source}: a scheduler has one table of operations (SCX_OPS_DEFINE); here are {len(ops)}"
-                 + ("" if ops else ": is it the user half?"))
+        if not ops and "SCX_OPS_DEFINE" in plain:
+            sys.exit(f"{source}: SCX_OPS_DEFINE is not known: #include <scx/common.bpf.h> is missing")
+        sys.exit(f"{source}: a scheduler has one table of operations (SCX_OPS_DEFINE); here are {len(ops)}: "
+                 + (", ".join(ops) or "is it the user half?"))
     constants = [name for declaration in CONSTANTS.findall(plain) for name in constants_of(declaration)]
     for of_type, name in EXTERN.findall(plain):
         print(f"{of_type} {name};")
         constants.append(name)
-    checks = []
+    checks, found = [], set()
     print(f"static const struct scx_map scx_map_list[] {TABLE.format('scx_maps')} = {{")
     for body, names in MAP.findall(plain):
         members = {a or b for a, b, _ in MEMBER.findall(body)}
         for name in re.findall(r"(\w+)\s*__attribute__", names):
             print(map_row(name, members))
+            found.add(name)
             sizes = f"{size(name, 'key', members)} + {size(name, 'value', members)}"
             checks.append(f'_Static_assert({sizes} < 1ull << 32, "the map {name} has too large a key or value");')
     print("\t{ 0 }\n" * is_last
@@ -73,6 +76,9 @@ def main() -> None:
     for name in constants:
         print(f'\t{{ "{name}", (void *)&{name}, sizeof({name}), SCX_IS_SIGNED({name}), SCX_IS_BOOL({name}) }},')
     print("\t{ 0 }\n" * is_last + "};")
+    missing = set(re.findall(r"(\w+)\s*" + NAMED.removeprefix(r"\w+\s*"), plain)) - found
+    if missing:
+        sys.exit(f"{source}: the map {min(missing)} is not understood: its members may have no braces of their own")
     print("\n".join(checks))
     if is_first:
         print("#ifndef HALF_FLAGS\n#define HALF_FLAGS 0\n#endif")
