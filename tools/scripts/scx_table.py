@@ -37,9 +37,10 @@ def simulated(path: Path) -> str:
     with tempfile.NamedTemporaryFile(suffix=".json") as out:
         done = subprocess.run([BUILD / "schedsim", "--check", "--json", out.name, "--scx", path, *LOAD],
                               capture_output=True, text=True, check=False)
-        if done.stderr or done.returncode:
-            return f"no | {first_missing(done.stderr)}"
-        rows = json.load(out)["results"][0]["tasks"]
+        result = json.load(out)["results"][0] if not done.returncode else {"sched_ended": True}
+    if result.get("sched_ended"):
+        return f"no | {first_missing(done.stderr)}"
+    rows = result["tasks"]
     total = sum(row["cpu_ns"] for row in rows)
     return ", ".join(f"{100 * row['cpu_ns'] / total:.2f}" for row in rows) + " | "
 
