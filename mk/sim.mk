@@ -120,7 +120,9 @@ scx-linux: ## a program of sched_ext for Linux 7.2: SRC=main.bpf.c makes build/s
 		echo 'make scx-linux needs headers of Linux: sh tools/setup.sh --compare --scx fetches them' >&2; \
 		exit 2; }
 	@echo "  SCX     $(B)/scx/$(SCX).bpf.o"
-	$(Q)out=$(B)/scx/$(SCX).bpf.o; clang $(SCX_LINUX_CFLAGS) -c -o $$out.$$$$ $(SRC) && \
+	$(Q)out=$(B)/scx/$(SCX).bpf.o; \
+		for clang in clang-19 clang-16 clang; do command -v $$clang >/dev/null && break; done; \
+		$$clang $(SCX_LINUX_CFLAGS) -c -o $$out.$$$$ $(SRC) && \
 		mv $$out.$$$$ $$out
 	$(Q)out=$(B)/scx/attach; $(CC) $(WARN) -O2 -isystem $(B)/trixie/include -o $$out.$$$$ \
 		tools/linux/attach.c $(B)/trixie/libbpf.so.1 -Wl,--allow-shlib-undefined,--disable-new-dtags \

@@ -196,6 +196,12 @@ def load_cases(sched: str) -> list[Case]:
                   key=lambda case: not case.fast)
 
 
+def constants_of(sched: str) -> list[str]:
+    """NAME=VALUE for Linux, where nobody runs the user half of the program @sched. Here ours sets them."""
+    data = tomllib.loads((ROOM / "scx.toml").read_text(encoding="utf-8"))
+    return [f"{name}={value}" for name, value in data["constants"].get(sched.removeprefix(SCX), {}).items()]
+
+
 def release_of(sched: str) -> str:
     """The Linux beside which @sched is."""
     return linux_scx.RELEASE if linux_scx.is_program(sched) else KERNELS[sched]
@@ -238,7 +244,9 @@ def measure(settings: Settings, sched: str, cases: Sequence[Case], run: int) -> 
     asked for only if it is a program: Linux has its own policy."""
     settings = dataclasses.replace(settings, cmd=script(cases, run))
     if linux_scx.is_program(sched):
-        settings = linux_scx.under(settings, linux_scx.source_of(sched, settings.build), settings.cmd)
+        here = not isinstance(settings, LinuxSettings)
+        settings = linux_scx.under(settings, linux_scx.source_of(sched, settings.build), settings.cmd,
+                                   *() if here else constants_of(sched))
     with Machine(settings) as machine:
         outcome, qemu = machine.run(), machine.qemu.name
     if linux_scx.is_program(sched) and (why := on_console(outcome.console)):

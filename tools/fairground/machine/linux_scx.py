@@ -39,9 +39,10 @@ def is_program(sched: str) -> bool:
 
 
 def source_of(sched: str, build: str) -> Path:
-    """The file of scx:NAME: an example, or one that comes with Linux. Missing if there is none."""
+    """The file of scx:NAME: an example, one that comes with Linux, or a crate's. Missing if there is none."""
     name = sched.removeprefix(SCX)
-    for path in (EXAMPLES / f"{name}.bpf.c", Path(build, f"scx/linux/scx_{name}.bpf.c")):
+    for path in (EXAMPLES / f"{name}.bpf.c", Path(build, f"scx/linux/scx_{name}.bpf.c"),
+                 Path(build, f"scx/crates/scx_{name}/main.bpf.c")):
         if path.exists():
             return path
     raise Missing(f"{sched}: neither examples/scx/{name}.bpf.c nor {build}/scx/linux/scx_{name}.bpf.c is there; "
@@ -67,6 +68,9 @@ def under(settings: Settings, source: Path, script: str, *constants: str) -> Set
         program, command = make("scx-linux", source, build, ".bpf.o"), ON_LINUX % " ".join(["%s", *constants])
         files = {f"/trixie/{name}": Path(build, "trixie", name).read_bytes() for name in LIBRARIES}
         files[f"/root/{LOADER}"] = Path(build, "scx", LOADER).read_bytes()
+        if source.name == "main.bpf.c":  # libbpf looks up what a crate asks of the kernel's configuration
+            config = Path(settings.kernel.replace("/vmlinuz-", "/config-"))
+            files[f"/boot/{config.name}"] = config.read_bytes()
     files |= {f"/root/{program.name}": program.read_bytes(), SCRIPT: script.encode()}
     return dataclasses.replace(settings, cmd=command % program.name, files=settings.files | files,
                                append=f"{settings.append} {QUIET}".strip())

@@ -55,7 +55,8 @@ def make_program(target: str, source: Path, build: str) -> Path:
                           capture_output=True, text=True, check=False, env={**os.environ, "MAKEFLAGS": ""})
     if done.returncode:
         raise QemuError(f"make {target} SRC={source}: {why_failed(done)}")
-    return Path(build, "scx", source.name.removesuffix(".bpf.c"))
+    name = source.name.removesuffix(".bpf.c")
+    return Path(build, "scx", source.parent.name if name == "main" else name)
 
 
 @functools.cache
