@@ -168,6 +168,30 @@ def test_traits_answers_with_the_shortest_run(sim):
     assert status == 0 and "fifo: nobody starves" in text
 
 
+FIRST = """#include <scx/common.bpf.h>
+void BPF_STRUCT_OPS(first_enqueue, struct task_struct *p, u64 enq_flags)
+{
+    scx_bpf_dsq_insert(p, enq_flags & SCX_ENQ_WAKEUP ? 0 : 1, SCX_SLICE_DFL, enq_flags);
+}
+void BPF_STRUCT_OPS(first_dispatch, s32 cpu, struct task_struct *prev)
+{
+    if (!scx_bpf_dsq_move_to_local(0))
+        scx_bpf_dsq_move_to_local(1);
+}
+s32 BPF_STRUCT_OPS_SLEEPABLE(first_init) { return scx_bpf_create_dsq(0, -1) ?: scx_bpf_create_dsq(1, -1); }
+SCX_OPS_DEFINE(first_ops, .enqueue = (void *)first_enqueue, .dispatch = (void *)first_dispatch,
+               .init = (void *)first_init, .name = "first");
+"""
+
+
+def test_traits_names_a_rule_by_which_those_that_wake_up_come_first(tmp_path):
+    """Four that sleep for as long as they run want twice what a CPU has: a new one of them, like the hog, waits on."""
+    (tmp_path / "first.bpf.c").write_text(FIRST)
+    done = subprocess.run(["make", "-s", "traits", f"SRC={tmp_path}/first.bpf.c", f"B={BUILD}"], cwd=ROOT,
+                          capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "first lets a burst wait for 2 s, at 2 s of" in done.stdout, done.stdout
+
+
 def test_a_scheduler_that_loses_a_task_is_thrown_out_and_nobody_is_lost(sim):
     run = sim("--check", "--scx", loaded("stall"), "--time", "10s", "hogs:n=3")
     assert 'at 4.000 s sched_ext: BPF scheduler "stall" disabled (runnable task stall)' in run.err

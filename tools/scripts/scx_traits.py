@@ -23,6 +23,7 @@ BUILD = os.environ.get("B", "build")
 MS = 1_000_000
 PATIENCE_MS, TIME_MS = 2000, 10_000  # a hog without CPU time for so long starves
 BURSTS = ("bursts:n=2,run=2ms,sleep=10ms",)
+FILLING = "bursts:n={},run=2ms,sleep=2ms"  # four a CPU want twice what it has
 HOGS = [("0",) * n for n in (1, 2, 3, 5)] + [("0", "10"), ("0", "0", "5", "10")]  # nice values
 CPUS = (1, 2, 4)
 
@@ -32,6 +33,7 @@ def workloads() -> list[tuple[int, tuple[str, ...]]]:
     found = [(cpus, (*(f"hogs:n=1,nice={nice},group=g{nr}" for nr, nice in enumerate(nices)), *more))
              for cpus in CPUS for nices in HOGS for more in ((), BURSTS) if len(nices) + 2 * len(more) > cpus]
     found += [(cpus, ("hogs:n=1,cpus=0,group=g0", "hogs:n=1,cpus=0,group=g1", "hogs:n=1,group=h")) for cpus in CPUS[1:]]
+    found += [(cpus, ("hogs:n=1,group=g0", FILLING.format(4 * cpus))) for cpus in CPUS]
     return sorted(found, key=lambda each: (sum(2 if word.startswith("bursts") else 1 for word in each[1]), each[0]))
 
 
