@@ -8,7 +8,8 @@ import re
 import pytest
 
 from tests.e2e.conftest import ROOT
-from tests.sim.test_scx import ASKS, CRATES, DEALS, DIVIDES, FOREIGN, INIT, OLDER, WAITS, load, pages_in, partial
+from tests.sim.test_scx import (ASKS, CRATES, DEALS, DIVIDES, FOREIGN, INIT, OLDER, ONE_TIMER, WAITS, load, pages_in,
+                                partial)
 from fairground.base.expect import expect
 
 FAIR_CLASS = "/sys/kernel/debug/sched/fair_class"
@@ -134,7 +135,7 @@ SCX_OPS_DEFINE(told_ops, .cgroup_init = (void *)told_cgroup_init, .cgroup_exit =
 """
 
 
-# What the program of this file hears: of a group, and of a task that is asleep. A hog that is nice ends it.
+# The program of this file hears of changes: of a group, and of a task that is asleep. A hog that is nice ends it.
 CALLS = pathlib.Path(ROOT, "tests/e2e/scx/calls.bpf.c")
 CHANGES = """mkdir -p /c; mount -t cgroup2 none /c; echo +cpu > /c/cgroup.subtree_control; mkdir /c/a; cd /c/a
 while read file words; do echo $words > $file; done <<END
@@ -588,15 +589,7 @@ def test_whoever_loads_a_program_may_wait_with_it_when_it_ends(guest, tmp_path):
     assert "keeps: the shell waits\n" in text and text.rstrip().splitlines()[-2] == "disabled"
 
 
-ALARM = """#include <scx/common.bpf.h>
-struct one { struct bpf_timer timer; };
-struct {
-    __uint(type, BPF_MAP_TYPE_ARRAY);
-    __uint(max_entries, 1);
-    __type(key, u32);
-    __type(value, struct one);
-} ones SEC(".maps");
-static int expired(void *map, int *key, struct bpf_timer *timer)
+ALARM = f"#include <scx/common.bpf.h>\n{ONE_TIMER}" """static int expired(void *map, int *key, struct bpf_timer *timer)
 {
     return 0;
 }

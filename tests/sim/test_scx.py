@@ -515,17 +515,18 @@ def test_a_program_hears_of_clocks_interrupts_and_words_of_the_machine(sim, tmp_
     assert f"asks: work {work} of 1024, interrupts 1, tasks 1, idle CPUs rest, nowhere at 0, by 1" in run.err, run.err
 
 
-# Only a timer looks into the queue, each millisecond: it gives a task to one CPU and the next to the other. A task that
-# is bound to a CPU is inserted there; it may wait in the queue as it is bound.
-DEALS = """#include <scx/common.bpf.h>
-static u32 nr_moved;
-struct one { struct bpf_timer timer; };
+# A map of one timer.
+ONE_TIMER = """struct one { struct bpf_timer timer; };
 struct {
     __uint(type, BPF_MAP_TYPE_ARRAY);
     __uint(max_entries, 1);
     __type(key, u32);
     __type(value, struct one);
 } ones SEC(".maps");
+"""
+# Only a timer looks into the queue, each millisecond: it gives a task to one CPU and the next to the other. A task that
+# is bound to a CPU is inserted there; it may wait in the queue as it is bound.
+DEALS = f"#include <scx/common.bpf.h>\n{ONE_TIMER}" """static u32 nr_moved;
 void BPF_STRUCT_OPS(deals_enqueue, struct task_struct *p, u64 enq_flags)
 {
     scx_bpf_dsq_insert(p, p->nr_cpus_allowed == 1 ? SCX_DSQ_LOCAL : 1, SCX_SLICE_DFL, enq_flags);

@@ -135,7 +135,7 @@ static bool is_refused(long result)
 
 /*
  * Bytes that would pass the last position are refused, and no fewer, by each way to read and write.
- * What a file system says to those that fit is its own affair.
+ * Each file system answers in its own way to bytes that fit.
  */
 static void near_last_position(void)
 {
