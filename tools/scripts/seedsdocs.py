@@ -40,7 +40,6 @@ repeats one. Bounds have two sides and are in the experiment's file.
 | FAIL, OPEN | ours is outside; chance may decide ([measuring.md](measuring.md)) |
 | shown | no bound |
 | there | a mechanism without numbers |
-| not tried | no experiment, and why |
 """
 Line = tuple[str, str, str, str, str]  # row, published, ours, verdict, where
 
