@@ -16,10 +16,11 @@ struct sched;
 struct task;
 struct task_group;
 
-#define SCHED_SHARES_MIN     2u
-#define SCHED_SHARES_MAX     262144u
-#define SCHED_SHARES_DEFAULT 1024u
-#define SCHED_QUOTA_NONE     (~0ull)
+#define SCHED_SHARES_MIN	2u
+#define SCHED_SHARES_MAX	262144u
+#define SCHED_SHARES_DEFAULT	1024u
+#define SCHED_QUOTA_NONE	(~0ull)
+#define SCHED_PERIOD_DEFAULT_NS (100 * NS_PER_MS) /* of a quota */
 
 /* Bytes that a group of this machine needs; 64-byte aligned, zeroed. */
 size_t task_group_size(const struct sched *s);

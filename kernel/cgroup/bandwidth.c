@@ -20,8 +20,7 @@
 #include "lib/fmt.h"
 #include "lib/string.h"
 
-#define MAX_US		  (UINT64_MAX / NS_PER_US) /* what 64 bits of nanoseconds can hold */
-#define PERIOD_DEFAULT_NS (100 * NS_PER_MS)
+#define MAX_US (UINT64_MAX / NS_PER_US) /* what 64 bits of nanoseconds can hold */
 
 static u64 ns_of_us(u64 us)
 {
@@ -67,7 +66,7 @@ static struct bandwidth bandwidth_of(const struct cgroup *cg)
 {
 	struct task_group_params p = {
 		.quota_ns = SCHED_QUOTA_NONE,
-		.period_ns = PERIOD_DEFAULT_NS,
+		.period_ns = SCHED_PERIOD_DEFAULT_NS,
 	};
 
 	debug_assert(mutex_is_held(&cgroup_mutex));

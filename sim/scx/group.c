@@ -67,8 +67,6 @@ struct cgroup *scx_see_group(const struct task *t)
 	return seen ? &view_of(task_group_of(t))->cgroup : NULL;
 }
 
-#define PERIOD_DEFAULT_NS (100 * NS_PER_MS)
-
 /*
  * A weight of 1..10000, where 100 is the default, and microseconds; no quota is ~0. *@idle: is it
  * an idle group?
@@ -77,7 +75,7 @@ static struct scx_cgroup_init_args args_of(const struct task_group *tg, bool *id
 {
 	struct task_group_params p = { .shares = SCHED_SHARES_DEFAULT,
 				       .quota_ns = SCHED_QUOTA_NONE,
-				       .period_ns = PERIOD_DEFAULT_NS };
+				       .period_ns = SCHED_PERIOD_DEFAULT_NS };
 
 	if (tg)
 		task_group_params(tg, &p);

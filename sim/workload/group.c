@@ -53,7 +53,7 @@ static u32 new_group(struct workload *w, const char *path, size_t len, u32 paren
 				 .clamp = { 0, OPP_CAPACITY },
 				 .params = { .shares = SCHED_SHARES_DEFAULT,
 					     .quota_ns = SCHED_QUOTA_NONE,
-					     .period_ns = 100 * NS_PER_MS } };
+					     .period_ns = SCHED_PERIOD_DEFAULT_NS } };
 	if (!group->path)
 		out_of_memory();
 	return w->nr_groups++;

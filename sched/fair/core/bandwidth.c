@@ -31,16 +31,15 @@
 #include "sched/record/quota.h"
 #include "lib/errno.h"
 
-#define DEFAULT_PERIOD_NS (100 * NS_PER_MS)
-#define KEEP_NS		  NS_PER_MS	  /* what an empty queue does not return */
-#define SLACK_DELAY_NS	  (5 * NS_PER_MS) /* others may return some more in the meantime */
-#define SLACK_MARGIN_NS	  (2 * NS_PER_MS) /* a refill this soon makes slack not worth it */
+#define KEEP_NS		NS_PER_MS	/* what an empty queue does not return */
+#define SLACK_DELAY_NS	(5 * NS_PER_MS) /* others may return some more in the meantime */
+#define SLACK_MARGIN_NS (2 * NS_PER_MS) /* a refill this soon makes slack not worth it */
 
 void bandwidth_init(struct bandwidth *pool)
 {
 	pool->lock.rank = HOST_RANK_GROUP;
 	pool->quota_ns = SCHED_QUOTA_NONE;
-	pool->period_ns = DEFAULT_PERIOD_NS;
+	pool->period_ns = SCHED_PERIOD_DEFAULT_NS;
 	list_init(&pool->throttled);
 	pool->period.pool = pool->slack.pool = pool;
 }
