@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -156,6 +157,23 @@ def test_who_recorded_it_is_read_from_the_trace():
     assert recorded_policy("Linux (none) 6.1.0-50-cloud-amd64 x86_64") == "cfs"
     assert recorded_policy("Linux 6.12.117+deb12-cloud-amd64, recorded by perf 6.1.187: perf sched record") == "eevdf"
     assert recorded_policy("") is None
+
+
+@pytest.mark.parametrize("release,timer", [("6.12.117", False), ("7.0.9", False), ("7.1.0", True), ("10.0.1", True)])
+def test_turns_end_by_a_timer_where_the_recorded_linux_has_one(tmp_path, release, timer):
+    """A run of the simulator, once with the timer and once without, whose trace says that it is of Linux."""
+    for feature in ("HRTICK", "NO_HRTICK"):
+        path = tmp_path / f"{feature}.dat"
+        data = Path(record(path, "--sched", "eevdf", "--features", feature, *MIXES["hogs"])).read_bytes()
+        (said,) = re.findall(rb"\x09\x00.{4}(schedsim [\w-]+: eevdf)", data, re.DOTALL)
+        at = data.index(said) - 6  # of the option: two bytes that say its kind, 9 for version and 5 for uname
+        data = data[:at] + b"\5" + data[at + 1:]
+        path.write_bytes(data.replace(said, f"Linux {release}-x".encode().ljust(len(said)), 1))
+        found = replayed(path, "--seeds", "1..1", "--least", "0", "--sched", "cfs")
+        assert any("A timer ends every turn" in note for note in found["notes"]) == timer
+        assert (found["score"] > 0.98) == ((feature == "HRTICK") == timer)
+        told = replayed(path, "--seeds", "1..1", "--sched", "cfs", f"--machine=--features {feature}")
+        assert told["score"] > 0.98 and not any("A timer ends every turn" in note for note in told["notes"])
 
 
 def test_what_cannot_be_replayed_is_a_sentence(tmp_path):

@@ -4,7 +4,8 @@
 Usage: replay_table.py DIR
 
 DIR keeps the traces, RELEASE-NAME.dat. One that is there already is not recorded again. A cell says by how much the
-replay meets the trace: as it is, and with the feature HRTICK. It wants what `sh tools/setup.sh --compare` fetches.
+replay meets the trace: as it is, and with the feature HRTICK turned round. It wants what `sh tools/setup.sh --compare`
+fetches.
 """
 
 import json
@@ -18,6 +19,7 @@ from fairground.base.expect import Missing
 from fairground.base.settings import make_settings
 from fairground.machine.linux import RELEASES
 from fairground.machine.linux_trace import record_on_linux
+from fairground.study.replay import HRTICK_SINCE, release_of
 from fairground.study.sweep_kernel import RECORDED
 
 BUILD = os.environ.get("B", "build")
@@ -34,7 +36,6 @@ WORKLOADS = {
     "jobs": ("jobpool -n 4 -t 1s", 1),
     "two": ("mix -t 2s hog:n=3 burst:n=2,run=2ms,sleep=6ms", 2),
 }
-MACHINES = ("", "--features HRTICK")
 
 
 def recorded(directory: Path, release: str, name: str) -> Path:
@@ -45,6 +46,11 @@ def recorded(directory: Path, release: str, name: str) -> Path:
         settings = make_settings({"smp": str(cpus)}, build=BUILD)
         record_on_linux(settings, release, command, str(path), [f"sched:{event}" for event in RECORDED])
     return path
+
+
+def machines(release: str) -> tuple[str, str]:
+    """The words for schedsim: none, and those for a timer where @release has none, or none where it has one."""
+    return "", "--features " + "NO_" * (release_of(f"Linux {release}.") >= HRTICK_SINCE) + "HRTICK"
 
 
 def score(trace: Path, machine: str) -> str:
@@ -63,10 +69,10 @@ def main() -> None:
     print("| | workload | " + " | ".join(RELEASES) + " |\n|---|---|" + "---|" * len(RELEASES))
     for name, (command, cpus) in WORKLOADS.items():
         try:
-            traces = [recorded(directory, release, name) for release in RELEASES]
+            traces = {release: recorded(directory, release, name) for release in RELEASES}
         except Missing as missing:
             raise SystemExit(f"replay_table.py: {missing}") from missing
-        cells = [", ".join(score(trace, machine) for machine in MACHINES) for trace in traces]
+        cells = [", ".join(score(trace, machine) for machine in machines(release)) for release, trace in traces.items()]
         print(f"| {name} | `{command}`{', two CPUs' * (cpus > 1)} | " + " | ".join(cells) + " |", flush=True)
 
 

@@ -39,7 +39,9 @@ TICKS = (100, 250, 1000)
 SAMPLES = 200  # of the CPU time that a task has got
 MOST_TASKS = 12
 EEVDF_SINCE = (6, 6)
+HRTICK_SINCE = (7, 1)  # of Linux: the feature is on unless somebody switches it off
 RELEASE = re.compile(r"\b(\d+)\.(\d+)[.\-]")
+NO_LINUX = (0, 0)
 PARTS = ("share", "turns", "waits", "timeline")
 
 
@@ -139,10 +141,13 @@ class Replay:
         self.build = build
         self.hz = hz or int(result.of_trace(self.of.about)["hz"] or TICKS[1])
         self.machine = [*machine] if "--topology" in machine else ["--cpus", str(self.of.cpus), *machine]
+        exact = release_of(self.of.about) >= HRTICK_SINCE and "--features" not in machine
+        self.machine += ["--features", "HRTICK"] if exact else []
         self.length = self.of.end - self.of.begin
         tick = 10**9 // self.hz
         self.lead = (self.of.begin - self.of.tick_phase(tick)) % tick // 1000 * 1000  # ticks come as in the trace
         self.text, self.notes = workload(self.of, open_loop, self.lead)
+        self.notes += ["A timer ends every turn (HRTICK), as this release of Linux does."] if exact else []
         # A pid that was used again is one task here, as in the trace's own tables.
         self.first: dict[int, int] = {}
         for task in self.of.tasks:
@@ -166,14 +171,19 @@ class Replay:
         return fares(line, found, self.lead)
 
 
+def release_of(about: str) -> tuple[int, int]:
+    """The release of Linux that made the run that @about tells of, or NO_LINUX."""
+    found = RELEASE.search(about) if "Linux" in about else None
+    return (int(found[1]), int(found[2])) if found else NO_LINUX
+
+
 def recorded_policy(about: str) -> str | None:
     """The policy of the run that @about tells of: ours, or that of Linux by its version; None if it does not say."""
     ours = result.of_trace(about)["sched"]
     if ours in SCHEDULERS:
         return str(ours)
-    if "Linux" in about and (release := RELEASE.search(about)):
-        return "eevdf" if (int(release[1]), int(release[2])) >= EEVDF_SINCE else "cfs"
-    return None
+    release = release_of(about)
+    return None if release == NO_LINUX else "eevdf" if release >= EEVDF_SINCE else "cfs"
 
 
 # --- in words -------------------------------------------------------------------------------------------------
@@ -266,7 +276,7 @@ def options(parser: argparse.ArgumentParser) -> None:
     loop.add_argument("--open", action="store_true", help="sleeps end at the recorded times, however late the task is")
     loop.add_argument("--closed", action="store_true", help="sleeps take as long as recorded, however late they begin")
     parser.add_argument("--machine", default="", metavar="WORDS", help="for schedsim, as '--topology 2x4 --features "
-                        "HRTICK'; default: the trace's CPUs, which share a cache")
+                        "NO_HRTICK'; default: the trace's CPUs, which share a cache, and HRTICK if its Linux has that")
     parser.add_argument("--out", metavar="FILE.json", help="keep the workload, which rt-app reads, too")
 
 
