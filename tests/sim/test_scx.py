@@ -144,7 +144,7 @@ def test_why_says_who_ran_by_which_rule_and_where_the_task_waited(decided):
 @pytest.mark.parametrize("words, rows, why", [
     ("--explain 100ms hogs:n=3 bursts",
      [" hog-1 queue 0x0", " hog-2 runs", " hog-3 queue 0x0", "> burst-4 the local queue"],
-     "picked: burst-4, because the CPU had nothing to run, and dispatch of its scheduler chose."),
+     "picked: burst-4, because the local queue was empty, and dispatch of its scheduler chose."),
     ("--explain 101ms bursts:run=1ms,sleep=9ms", [], "picked: swapper/0-0, because nobody is queued."),
 ])
 def test_explain_says_where_the_others_waited(sim, words, rows, why):
