@@ -147,23 +147,31 @@ void BPF_STRUCT_OPS(cache_enqueue, struct task_struct *p, u64 enq_flags)
 /*
  * Lab 13, dispatch: @cpu needs a task. @prev, unless it is NULL, is the task that had it. With
  * SCX_TASK_QUEUED in its flags it has used up its slice and could go on: it does, for another
- * slice, if nobody in the queue of its cache has a lesser vtime. Else the first of that queue runs.
- * Only a CPU that would idle takes the first of another queue.
+ * slice, if nobody in the queue of its cache who may run here has a lesser vtime. Else the first of
+ * that queue who may runs. Only a CPU that would idle takes the first of another queue.
  */
 void BPF_STRUCT_OPS(cache_dispatch, s32 cpu, struct task_struct *prev)
 {
+	bool stays = prev && prev->scx.flags & SCX_TASK_QUEUED, beaten = false;
 	u32 own = llc_of(cpu), nr = nr_llcs(), i;
-	struct task_struct *first = scx_bpf_dsq_peek(own);
+	struct task_struct *p;
 
-	if (prev && prev->scx.flags & SCX_TASK_QUEUED) {
+	if (stays) {
 		charge(prev);
-		if (!first || !before(first->scx.dsq_vtime, prev->scx.dsq_vtime)) {
-			prev->scx.slice = SLICE;
-			return;
+		bpf_for_each(scx_dsq, p, own, 0)
+		{
+			if (!bpf_cpumask_test_cpu(cpu, p->cpus_ptr))
+				continue;
+			beaten = before(p->scx.dsq_vtime, prev->scx.dsq_vtime);
+			break;
 		}
 	}
-	if (scx_bpf_dsq_move_to_local(own, 0))
+	if ((beaten || !stays) && scx_bpf_dsq_move_to_local(own, 0))
 		return;
+	if (stays) {
+		prev->scx.slice = SLICE;
+		return;
+	}
 	bpf_for(i, 1, nr) if (scx_bpf_dsq_move_to_local((own + i) % nr, 0)) return;
 }
 
