@@ -147,8 +147,8 @@ void BPF_STRUCT_OPS(cache_enqueue, struct task_struct *p, u64 enq_flags)
 /*
  * Lab 13, dispatch: @cpu needs a task. @prev, unless it is NULL, is the task that had it. With
  * SCX_TASK_QUEUED in its flags it has used up its slice and could go on: it does, for another
- * slice, if nobody in the queue of its cache who may run here has a lesser vtime. Else the first of
- * that queue who may runs. Only a CPU that would idle takes the first of another queue.
+ * slice, unless a task in the queue of its cache that may use @cpu has a lesser vtime. Else the
+ * first such task runs. Only a CPU that would idle takes the first of another queue.
  */
 void BPF_STRUCT_OPS(cache_dispatch, s32 cpu, struct task_struct *prev)
 {
