@@ -19,8 +19,9 @@ from fairground.base.expect import Missing
 from fairground.base.settings import make_settings
 from fairground.machine.linux import RELEASES
 from fairground.machine.linux_trace import record_on_linux
-from fairground.study.replay import HRTICK_SINCE, release_of
+from fairground.study.replay import hrtick_is_on
 from fairground.study.sweep_kernel import RECORDED
+from fairground.trace.tracefile import TraceFile
 
 BUILD = os.environ.get("B", "build")
 # Each workload: its command, and the number of CPUs.
@@ -48,9 +49,9 @@ def recorded(directory: Path, release: str, name: str) -> Path:
     return path
 
 
-def machines(release: str) -> tuple[str, str]:
-    """The words for schedsim: none, and those for a timer where @release has none, or none where it has one."""
-    return "", "--features " + "NO_" * (release_of(f"Linux {release}.") >= HRTICK_SINCE) + "HRTICK"
+def machines(trace: Path) -> tuple[str, str]:
+    """The words for schedsim: none, and those that turn round whether a timer ends every turn."""
+    return "", f"--features {'NO_HRTICK' if hrtick_is_on(TraceFile(trace).about) else 'HRTICK'}"
 
 
 def score(trace: Path, machine: str) -> str:
@@ -69,10 +70,10 @@ def main() -> None:
     print("| | workload | " + " | ".join(RELEASES) + " |\n|---|---|" + "---|" * len(RELEASES))
     for name, (command, cpus) in WORKLOADS.items():
         try:
-            traces = {release: recorded(directory, release, name) for release in RELEASES}
+            traces = [recorded(directory, release, name) for release in RELEASES]
         except Missing as missing:
             raise SystemExit(f"replay_table.py: {missing}") from missing
-        cells = [", ".join(score(trace, machine) for machine in machines(release)) for release, trace in traces.items()]
+        cells = [", ".join(score(trace, machine) for machine in machines(trace)) for trace in traces]
         print(f"| {name} | `{command}`{', two CPUs' * (cpus > 1)} | " + " | ".join(cells) + " |", flush=True)
 
 

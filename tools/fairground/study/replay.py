@@ -141,7 +141,7 @@ class Replay:
         self.build = build
         self.hz = hz or int(result.of_trace(self.of.about)["hz"] or TICKS[1])
         self.machine = [*machine] if "--topology" in machine else ["--cpus", str(self.of.cpus), *machine]
-        exact = release_of(self.of.about) >= HRTICK_SINCE and "--features" not in machine
+        exact = hrtick_is_on(self.of.about) and "--features" not in machine
         self.machine += ["--features", "HRTICK"] if exact else []
         self.length = self.of.end - self.of.begin
         tick = 10**9 // self.hz
@@ -175,6 +175,11 @@ def release_of(about: str) -> tuple[int, int]:
     """The release of Linux that made the run that @about tells of, or NO_LINUX."""
     found = RELEASE.search(about) if "Linux" in about else None
     return (int(found[1]), int(found[2])) if found else NO_LINUX
+
+
+def hrtick_is_on(about: str) -> bool:
+    """Does a timer end every turn, where the run was made that @about tells of?"""
+    return release_of(about) >= HRTICK_SINCE
 
 
 def recorded_policy(about: str) -> str | None:
