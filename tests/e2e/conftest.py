@@ -33,9 +33,10 @@ TIMEOUT_S = 900  # this only ends machines that hang: the slowest test takes 30 
 def settings(cmd="", cpus=4, icount=False, timeout=TIMEOUT_S, files=None, ram_file="", **texts):
     """The settings of a run. Hardware virtualization would make runs differ between hosts, so it is off.
 
-    Boot parameters reach the kernel as they are: what the runner refuses is test_badinput's subject.
+    Boot parameters reach the kernel as they are: what the runner refuses is test_badinput's subject. $APPEND, those of
+    whoever runs the tests, come first.
     """
-    append = texts.pop("append", "")
+    append = f"{os.environ.get('APPEND', '')} {texts.pop('append', '')}".strip()
     given = {"cmd": cmd, "smp": str(texts.pop("smp", cpus)), "icount": str(int(icount)), "timeout": str(timeout),
              "kvm": "0", **{name: str(value) for name, value in texts.items()}}
     return replace(make_settings(given, build=BUILD, files=files or {}, ram_file=ram_file), append=append)

@@ -280,5 +280,7 @@ def test_every_file_of_the_kernel_has_tests_that_there_are():
     made = (ROOT / "mk/unit.mk").read_text().partition("HOSTED_KERNEL := ")[2].partition("\nHOSTED_C")[0]
     hosted = {f"kernel/{name}" for name in re.findall(r"\w+/\w+\.c", made)}
     assert {name for name, row in zip(names, rows, strict=True) if row[0] and name.endswith(".c")} == hosted
+    assert set(kernel_tests.SESSIONS) == {name.rpartition("/")[0] for name in hosted}
+    assert not [path for name in names for path in kernel_tests.sessions(name) if not (ROOT / path).exists()]
     for pattern, *_ in kernel_tests.ROWS:
         assert any(fnmatch.fnmatch(name, pattern) for name in names), pattern

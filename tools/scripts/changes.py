@@ -2,8 +2,8 @@
 """Which tests follow from a change of which file. CONTRIBUTING.md has the same as a table for people.
 
 A row of RULES is a pattern for paths and what follows: directories and files of tests. What a rule names with {stem} is
-each file of tests that goes by the name of the changed file: see mentioning(). What runs a file of kernel/ on this host
-is in kernel_tests.py.
+each file of tests that goes by the name of the changed file: see mentioning(). For files of kernel/ the rest is in
+kernel_tests.py.
 """
 
 import fnmatch
@@ -34,8 +34,7 @@ RULES = (
     ("lib/*", ("tests/unit", "tests/kernel")),
     ("sim/*", ("tests/sim/test_determinism.py", "tests/sim/test_output.py", "tests/sim/test_wasm.py",
                "tests/sim/test_workloads.py", "{stem}")),
-    ("kernel/*", ("tests/kernel", "tests/e2e/test_programs.py", "tests/e2e/test_tasks.py", "tests/e2e/test_memory.py",
-                  "tests/e2e/test_files.py", "{stem}")),
+    ("kernel/*", ("tests/kernel", "{stem}")),
     ("arch/*", ("tests/kernel", "tests/e2e/test_boot.py", "tests/e2e/test_programs.py", "{stem}")),
     ("user/*", ("tests/e2e/test_programs.py", "{stem}")),
     ("tools/fairground/lab/*", ("tests/sim/test_labs.py", "tests/sim/test_lab_class.py",
@@ -87,6 +86,7 @@ def follow(path: str) -> Iterator[str]:
     yield SOURCE
     if path.startswith("kernel/"):
         yield from kernel_tests.hosted_tests(path)
+        yield from kernel_tests.sessions(path)
     if path.endswith(".md") and (ROOT / path).exists():
         yield from pages(path)
     for pattern, wanted in RULES:

@@ -2,7 +2,8 @@
 """Which tests look at which file of kernel/: read by `make check` (changes.py) and by `make mutate` (mutation/).
 
 A row is a pattern for files; the objects of tests/hosted that run them, whose name is that of their file; and what
-looks at them in the machine: the patterns of selftests, and commands of the guest.
+looks at them in the machine: the patterns of selftests, and commands of the guest. SESSIONS has the tests of pytest
+that look at a directory from outside of the machine: a terminal, a file of events, a parameter of the kernel.
 """
 
 import fnmatch
@@ -85,6 +86,19 @@ ROWS = (
     ("kernel/*", "", ("all",), ("taskcheck", "filecheck")),
 )
 
+SESSIONS = {
+    "kernel/cgroup": "cgroup autogroup schedtune",
+    "kernel/fs": "files own_files",
+    "kernel/mm": "memory",
+    "kernel/pseudo": "files topology hotplug uclamp",
+    "kernel/syscall": "files tasks",
+    "kernel/task": "tasks limits",
+    "kernel/time": "boot watchdog hotplug",
+    "kernel/trace": "trace tracefs hist perf stat",
+    "kernel/tty": "files shell boot",
+}
+OTHER_SESSIONS = "programs tasks memory files"
+
 
 def row(file: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
     """(objects, selftests, commands) for a file of kernel/: those of the first pattern that fits."""
@@ -92,6 +106,12 @@ def row(file: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
         if fnmatch.fnmatch(file, pattern):
             return tuple(objects.split()), selftests, commands
     raise ValueError(f"{file}: no tests are known for it")
+
+
+def sessions(file: str) -> tuple[str, ...]:
+    """The files of tests/e2e for a file of kernel/."""
+    names = SESSIONS.get(file.rpartition("/")[0], OTHER_SESSIONS)
+    return tuple(f"tests/e2e/test_{name}.py" for name in names.split())
 
 
 def hosted_tests(file: str) -> Iterator[str]:

@@ -32,8 +32,8 @@ from .schema import OPTIONS, Schema
 SCRATCH = pathlib.Path(os.environ.get("B", "build")) / "mutate"
 TREES = {"sched": SCRATCH / "tree", "kernel": SCRATCH / "kernel"}
 TESTED = {"sched": ("sched", "lib", "sim", "tests", "examples", "tools/scripts/mutation"),
-          "kernel": ("arch", "kernel", "lib", "sched", "tests/guest", "tests/hosted", "tests/kernel", "user",
-                     "tools/scripts/mutation", "tools/scripts/kernel_tests.py")}
+          "kernel": ("arch", "kernel", "lib", "sched", "tests/e2e", "tests/guest", "tests/hosted", "tests/kernel",
+                     "user", "tools/scripts/mutation", "tools/scripts/kernel_tests.py")}
 BUILT = {"sched": ("build/schedsim", "unit-programs", "prop-programs"), "kernel": ("build/unit/hosted",)}
 SPARE = 1.1  # drawn for each that is wanted, because some do not compile
 ALIVE = ("unreached", "survived")
@@ -237,7 +237,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--only", metavar="TEXT",
                         help="those whose key contains TEXT, in sched/ unless it begins with kernel/")
     parser.add_argument("--layers", default="", metavar="NAME",
-                        help="layers whose name begins so: unit, explore, sim; hosted, selftest, guest")
+                        help="layers whose name begins so: unit, explore, sim; hosted, selftest, guest, session")
     parser.add_argument("--phases", type=int, default=9, metavar="P",
                         help="no layers after this phase (0 unit, 1 short exploration, ... 4 long simulation)")
     parser.add_argument("--again", type=pathlib.Path, metavar="FILE",

@@ -32,6 +32,7 @@ MEMORY = 4 << 30
 FILE_SIZE = 256 << 20
 OBJECT_PROGRAMS = 1000
 BOOT = 2  # phase of what runs in the machine; mutations of sched/ do not meet it
+SESSION = 3  # phase of tests that look at the machine from outside
 BOOT_TIMEOUT_S = 120
 
 
@@ -68,8 +69,16 @@ def boot(name: str, files: set[str], *settings: str) -> Layer:
                         sys.executable), BOOT, files=frozenset(files))
 
 
+def session(path: str, files: set[str]) -> Layer:
+    """Tests that boot the machine themselves: APPEND reaches each kernel that tests/e2e boots."""
+    shell = 'APPEND="mutation=${MUTATION:-0}" exec "$0" -m pytest -x -q -p no:cacheprovider "$1"'
+    return Layer(f"session {pathlib.Path(path).stem[5:]}", ("sh", "-c", shell, sys.executable, path), SESSION,
+                 files=frozenset(files))
+
+
 def of_kernel(tree: pathlib.Path, files: set[str]) -> list[Layer]:
-    """All objects on this host, each of which tells by which mutations it comes; in the machine what fits @files."""
+    """All objects on this host, each of which tells by which mutations it comes; then what fits @files: in the machine,
+    and from outside of it."""
     layers = [Layer(f"hosted {name}", ("build/unit/hosted", "--object", name, "--programs", str(OBJECT_PROGRAMS)), 0)
               for name in kernel_tests.objects(tree)]
     for selftest in sorted({each for file in files for each in kernel_tests.row(file)[1]}):
@@ -78,6 +87,8 @@ def of_kernel(tree: pathlib.Path, files: set[str]) -> list[Layer]:
     for command in sorted({each for file in files for each in kernel_tests.row(file)[2]}):
         fitting = {file for file in files if command in kernel_tests.row(file)[2]}
         layers.append(boot(f"guest {command}", fitting, f"CMD={command}"))
+    for path in sorted({each for file in files for each in kernel_tests.sessions(file)}):
+        layers.append(session(path, {file for file in files if path in kernel_tests.sessions(file)}))
     return layers
 
 
@@ -117,8 +128,10 @@ def environment(tree: pathlib.Path, extra: Mapping[str, str]) -> dict[str, str]:
 
 
 def limits(layer: Layer) -> list[str]:
-    cpu_s = int(CPU_LIMIT_S + 5 * layer.cpu_s) if layer.phase < 3 else SIM_CPU_LIMIT_S
-    words = ["prlimit", f"--cpu={cpu_s}:{cpu_s + 5}", f"--fsize={FILE_SIZE}", "--core=0"]
+    cpu_s = int(CPU_LIMIT_S + 5 * layer.cpu_s) if layer.phase < 3 or layer.files else SIM_CPU_LIMIT_S
+    words = ["prlimit", f"--cpu={cpu_s}:{cpu_s + 5}", "--core=0"]
+    if not layer.name.startswith("session"):  # some of these write at the end of the largest file
+        words.append(f"--fsize={FILE_SIZE}")
     roomy = layer.words[0].startswith("build/unit/") or layer.files  # these reserve terabytes of addresses
     return words if roomy else [*words, f"--as={MEMORY}"]
 
