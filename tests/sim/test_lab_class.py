@@ -18,6 +18,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 
 from fairground.lab import contest, grade, handout, reading, regions, roster, spec, submission, workshop
 from fairground.lab.results import Measure, Result, drawn
+from fairground.trace.tracefile import TraceFile
 
 
 @pytest.fixture(name="lab", scope="module")
@@ -202,7 +203,7 @@ def a_trace(tmp_path_factory):
 
 
 def test_what_is_right_of_a_trace_is_what_the_simulator_counts(trace):
-    right, names = reading.truth(trace)
+    right, names = reading.truth(TraceFile(trace).events())
     rows = json.loads(trace.with_suffix(".json").read_text(encoding="utf-8"))["results"][0]["tasks"]
     for row in rows:
         own = [right[pid] for pid in right if names[pid] == row["name"]]
@@ -214,7 +215,7 @@ def test_what_is_right_of_a_trace_is_what_the_simulator_counts(trace):
 
 
 def test_each_column_is_judged_by_itself(trace):
-    right, names = reading.truth(trace)
+    right, names = reading.truth(TraceFile(trace).events())
     assert reading.compare(right, right, names) == (5, [])
     wrong = {pid: dict(numbers) for pid, numbers in right.items()}
     wrong[1]["waits"] += 1
@@ -222,6 +223,17 @@ def test_each_column_is_judged_by_itself(trace):
     assert good == 4 and sentences[0].startswith(f"waits of hog-1: you say {right[1]['waits'] + 1}, ")
     assert "no line for hog-1" in reading.compare({}, right, names)[1][0]
     assert "pid 0" in reading.compare({**right, 0: right[1]}, right, names)[1][0]
+
+
+def test_a_part_of_a_trace_begins_and_ends_amid_runs(trace):
+    events = list(TraceFile(trace).events())
+    places = reading.part(events)
+    moved = {event.time for event in events if event.format.name in ("sched_switch", "sched_wakeup")}
+    assert 0 < places[0] and places[-1] < len(events) - 1
+    assert not moved & {events[places[0]].time, events[places[-1]].time}
+    right, _ = reading.truth(events[place] for place in places)
+    length = events[places[-1]].time - events[places[0]].time
+    assert 0.9 * length < sum(numbers["run_ns"] for numbers in right.values()) < 2 * length  # not all of two CPUs' time
 
 
 def test_a_table_that_cannot_be_read_is_explained():

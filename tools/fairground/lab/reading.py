@@ -11,11 +11,11 @@ import shlex
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from ..forms import text
-from ..machine.image import event_values
+from ..machine.image import Event, event_values
 from ..trace.timeline import SLEEPS
 from ..trace.tracefile import TraceFile
 from . import box
@@ -23,6 +23,7 @@ from .results import Result, drawn
 from .spec import Lab, LabError, Run
 from .workshop import Workshop
 
+WAKEUPS = ("sched_wakeup", "sched_wakeup_new")
 COLUMNS = ("run_ns", "waits", "wait_ns", "preempted", "share")
 FILTER_LIMITS = box.Limits(cpu_s=10, wall_s=60, memory_mb=1024)
 SIMULATOR_LIMITS = box.Limits(cpu_s=20, wall_s=120, writes_files=True)
@@ -41,16 +42,16 @@ class _Moment:
     known: bool = True   # of a task that leaves a CPU: since when it ran
 
 
-def _histories(trace: TraceFile) -> tuple[dict[int, list[_Moment]], dict[int, str], int, int]:
-    """({pid: what happened to it}, names, first and last time of the trace)"""
+def _histories(events: Iterable[Event]) -> tuple[dict[int, list[_Moment]], dict[int, str], int, int]:
+    """({pid: what happened to it}, names, time of the first and of the last event)"""
     found: dict[int, list[_Moment]] = {}
     names: dict[int, str] = {}
     seen: set[int] = set()
     begin, end = -1, 0
-    for event in trace.events():
+    for event in events:
         begin, end = event.time if begin < 0 else begin, event.time
         values = event_values(event)
-        if event.format.name in ("sched_wakeup", "sched_wakeup_new"):
+        if event.format.name in WAKEUPS:
             found.setdefault(values["pid"], []).append(_Moment(event.time, "woken"))
         elif event.format.name == "sched_switch":
             found.setdefault(values["prev_pid"], []).append(
@@ -91,9 +92,23 @@ def _numbers(history: list[_Moment], begin: int, end: int) -> Numbers:
             "share": 1000 * run // max(1, end - begin)}
 
 
-def truth(path: pathlib.Path) -> tuple[dict[int, Numbers], dict[int, str]]:
-    """({pid: its numbers}, {pid: its name}) of each task that had a CPU in the trace @path."""
-    histories, names, begin, end = _histories(TraceFile(path))
+def part(events: list[Event]) -> range:
+    """Which of @events are a part that begins and ends amid runs: at no time of a switch or wakeup. Of no task it says
+    first that it was woken and then that it leaves a CPU: whether that one ran or waited nothing would tell.
+    """
+    moved = {event.time for event in events if event.format.name in ("sched_switch", *WAKEUPS)}
+    places = [place for place, event in enumerate(events) if event.time not in moved]
+    kept = places[len(places) // 4:9 * len(places) // 10]
+    for first in kept:
+        histories = _histories(events[first:kept[-1] + 1])[0].values()
+        if not any([moment.what for moment in history[:2]] == ["woken", "out"] for history in histories):
+            return range(first, kept[-1] + 1)
+    raise LabError("the trace has no part in which each task's state is told")
+
+
+def truth(events: Iterable[Event]) -> tuple[dict[int, Numbers], dict[int, str]]:
+    """({pid: its numbers}, {pid: its name}) of each task that had a CPU in @events."""
+    histories, names, begin, end = _histories(events)
     return {pid: _numbers(history, begin, end) for pid, history in histories.items()
             if pid and any(moment.what != "woken" for moment in history)}, names
 
@@ -139,14 +154,17 @@ def run_filter(name: str, directory: pathlib.Path, reads: pathlib.Path | None = 
 
 
 def judge(lab: Lab, workshop: Workshop, run: Run, record: pathlib.Path, tier: str, again: str) -> Result:
-    """Have the student's filter read the trace @record."""
+    """Have the student's filter read the trace @record, or a part of it."""
     name = lab.files[0]
+    events = list(TraceFile(record).events())
+    places = part(events) if run.options.get("part") else range(len(events))
+    events = [events[place] for place in places]
     readable = record.with_suffix(".txt")
-    with open(readable, "w", encoding="utf-8") as f:
-        text.write(f, TraceFile(record))
+    readable.write_text("\n".join([text.HEAD, *map(text.line, events), ""]), encoding="utf-8")
     ended = run_filter(name, workshop.tree, readable)
+    head = 2  # line of the first event
     again += (f"\nthen: PYTHONPATH=tools python3 -m fairground convert run.dat -o run.txt\n"
-              f"and:  python3 {name} <run.txt")
+              f"and:  sed -n '{places[0] + head},{places[-1] + head}p' run.txt | python3 {name}")
     if ended.timed_out:
         return Result(tier, run.title, 0, run.points, "your filter did not end: a loop that never leaves?", again)
     if ended.status:
@@ -155,7 +173,7 @@ def judge(lab: Lab, workshop: Workshop, run: Run, record: pathlib.Path, tier: st
     said, problem = parse(ended.text)
     if problem:
         return Result(tier, run.title, 0, run.points, problem, again)
-    good, sentences = compare(said, *truth(record))
+    good, sentences = compare(said, *truth(events))
     if not sentences:
         return Result(tier, run.title, run.points, run.points, f"{len(said)} tasks, all right")
     return Result(tier, run.title, round(run.points * good / len(COLUMNS), 1), run.points, sentences[0],
