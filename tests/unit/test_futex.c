@@ -120,6 +120,13 @@ static void wake_as_it_should_be(void)
 	SET_THEIRS(w->released, true);
 }
 
+/* A wakeup whose CPU is held up as soon as the thread is awake: the rest of it comes much later. */
+static void begin_to_wake(void)
+{
+	SET_THEIRS(w->woken, true);
+	wake(TASK_INTERRUPTIBLE);
+}
+
 static void store_and_wake(void)
 {
 	SET_THEIRS(word, NEW_WORD);
@@ -337,6 +344,7 @@ static void a_wakeup_between_any_two_instructions_ends_the_sleep(void **state)
 {
 	(void)state;
 	ends_the_sleep(wake_as_it_should_be);
+	ends_the_sleep(begin_to_wake);
 }
 
 static void a_timeout_between_any_two_instructions_ends_the_sleep(void **state)
