@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * regs: do registers belong to their thread? Threads fill general, SSE and x87 registers with a
- * value of their own, spin with a system call in the middle, and look whether it is still there.
- * Meanwhile they preempt each other, move between CPUs, and take signals whose handler ruins
- * everything it may.
+ * value of their own, spin with a system call in the middle, which yields or sleeps, and look
+ * whether it is still there. Meanwhile they preempt each other, move between CPUs, leave them to
+ * the idle thread, and take signals whose handler ruins everything it may.
  */
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -19,6 +21,8 @@
 
 #define MAX_THREADS	 64
 #define SIGNAL_PERIOD_US 700
+#define SLEEP_NS	 20000
+#define SLEEPS		 8 /* of so many rounds one sleeps */
 
 static int nr_threads = 8;
 static uint64_t duration_ns = 1000000000;
@@ -60,26 +64,28 @@ static void ruin(int sig, siginfo_t *info, void *context)
 	nr_signals++;
 }
 
-/* One round with @value; returns what was lost. */
-static unsigned hold(uint64_t value)
+/* One round with @value, in which the thread sleeps or yields; returns what was lost. */
+static unsigned hold(uint64_t value, bool sleeps)
 {
+	static const struct timespec length = { .tv_nsec = SLEEP_NS };
 	uint32_t mxcsr = 0x1f80 | (value % 4) << 13, mxcsr_after;
 	uint16_t control = value % 2 ? 0x37f : 0x27f, control_after;
 	uint64_t general[3], sse[3];
 
 	__asm__ volatile("fldcw %0; ldmxcsr %1" : : "m"(control), "m"(mxcsr));
-	__asm__ volatile("movq %[v], %%xmm0; movq %[v], %%xmm7; movq %[v], %%xmm15\n\t"
-			 "mov %[v], %%rbx; mov %[v], %%r12; mov %[v], %%r13; mov $1000, %%ecx\n"
-			 "1: dec %%ecx; jnz 1b\n\t"
-			 "mov %[yield], %%eax; syscall; mov $1000, %%ecx\n"
-			 "2: dec %%ecx; jnz 2b\n\t"
-			 "movq %%xmm0, %[s0]; movq %%xmm7, %[s1]; movq %%xmm15, %[s2]\n\t"
-			 "mov %%rbx, %[g0]; mov %%r12, %[g1]; mov %%r13, %[g2]"
-			 : [s0] "=m"(sse[0]), [s1] "=m"(sse[1]), [s2] "=m"(sse[2]),
-			   [g0] "=m"(general[0]), [g1] "=m"(general[1]), [g2] "=m"(general[2])
-			 : [v] "r"(value), [yield] "i"(SYS_sched_yield)
-			 : "rax", "rbx", "rcx", "r11", "r12", "r13", "xmm0", "xmm7", "xmm15",
-			   "memory");
+	__asm__ volatile(
+		"movq %[v], %%xmm0; movq %[v], %%xmm7; movq %[v], %%xmm15\n\t"
+		"mov %[v], %%rbx; mov %[v], %%r12; mov %[v], %%r13; mov $1000, %%ecx\n"
+		"1: dec %%ecx; jnz 1b\n\t"
+		"mov %[call], %%rax; syscall; mov $1000, %%ecx\n"
+		"2: dec %%ecx; jnz 2b\n\t"
+		"movq %%xmm0, %[s0]; movq %%xmm7, %[s1]; movq %%xmm15, %[s2]\n\t"
+		"mov %%rbx, %[g0]; mov %%r12, %[g1]; mov %%r13, %[g2]"
+		: [s0] "=m"(sse[0]), [s1] "=m"(sse[1]), [s2] "=m"(sse[2]), [g0] "=m"(general[0]),
+		  [g1] "=m"(general[1]), [g2] "=m"(general[2])
+		: [v] "r"(value), [call] "r"((long)(sleeps ? SYS_nanosleep : SYS_sched_yield)),
+		  "D"(&length), "S"(NULL)
+		: "rax", "rbx", "rcx", "r11", "r12", "r13", "xmm0", "xmm7", "xmm15", "memory");
 	__asm__ volatile("fnstcw %0; stmxcsr %1" : "=m"(control_after), "=m"(mxcsr_after));
 	return (general[0] != value || general[1] != value || general[2] != value ? GENERAL : 0) |
 	       (sse[0] != value || sse[1] != value || sse[2] != value ? SSE : 0) |
@@ -92,7 +98,7 @@ static void *run(void *arg)
 	long rounds = 0;
 
 	for (; now_ns() < end_ns; rounds++)
-		lost |= hold(value);
+		lost |= hold(value, rounds % SLEEPS == 0);
 	return (void *)rounds;
 }
 

@@ -476,9 +476,10 @@ static void pass_gate(void *arg)
 
 /*
  * A FIFO thread wakes up on this CPU. Fills in @ran: whether it has run before preemption is on
- * again, then, after might_resched(), after cond_resched().
+ * again, then, after might_resched(), after cond_resched(). With @announces this thread has
+ * announced a sleep before preemption is on again, and takes it back then.
  */
-static int wake_urgent_here(bool ran[4])
+static int wake_urgent_here(bool ran[4], bool announces)
 {
 	struct gate gate = { .open = false };
 	struct sched_attr_req fifo = { .policy = SCHED_FIFO, .rt_priority = 1 };
@@ -501,7 +502,11 @@ static int wake_urgent_here(bool ran[4])
 	waitq_wake(&gate.q, 0);
 	/* More urgent than this thread, on its CPU, and awake: only the count keeps it away. */
 	ran[0] = __atomic_load_n(&gate.passed, __ATOMIC_SEQ_CST);
+	if (announces)
+		sched_block(&current->task, TASK_INTERRUPTIBLE);
 	preempt_enable();
+	if (announces)
+		sched_unblock(&current->task);
 	ran[1] = __atomic_load_n(&gate.passed, __ATOMIC_SEQ_CST);
 	might_resched();
 	ran[2] = __atomic_load_n(&gate.passed, __ATOMIC_SEQ_CST);
@@ -522,7 +527,7 @@ static int check_places(const struct place_row *row)
 	bool ran[4];
 
 	SELFTEST_CHECK(!preempt_choose(row->model));
-	SELFTEST_CHECK(!wake_urgent_here(ran));
+	SELFTEST_CHECK(!wake_urgent_here(ran, false));
 	SELFTEST_CHECK(!memcmp(ran, row->ran, sizeof(ran)));
 	return 0;
 }
@@ -542,4 +547,31 @@ SELFTEST(preemption_waits_for_a_place_that_the_model_allows)
 		err = check_places(&rows[i]);
 	preempt_choose(was);
 	return err;
+}
+
+static bool rescued;
+
+static void rescue(struct ktimer *timer)
+{
+	WRITE_ONCE(rescued, true);
+	thread_wake(timer->arg, TASK_INTERRUPTIBLE);
+}
+
+/* It may have been woken before it announced its sleep: it must look, so it stays on its queue. */
+SELFTEST(switch_goes_back_to_a_preempted_thread_that_announced_a_sleep)
+{
+	const char *was = preempt_model->name;
+	struct ktimer timer;
+	bool ran[4];
+
+	rescued = false;
+	SELFTEST_CHECK(!preempt_choose("full"));
+	ktimer_init(&timer, rescue, current);
+	ktimer_start(&timer, clock_ns() + 100 * NS_PER_MS);
+	int err = wake_urgent_here(ran, true);
+	ktimer_cancel(&timer);
+	preempt_choose(was);
+	SELFTEST_CHECK(!err && ran[1]);
+	SELFTEST_CHECK(!rescued);
+	return 0;
 }
