@@ -374,4 +374,5 @@ class Court:
 
 
 def _ms(ns: int) -> str:
-    return f"{ns / MS:.3f}".rstrip("0").rstrip(".")
+    """In ms: to the us, and what is less than ten of them to the ns."""
+    return f"{ns / MS:.{3 if abs(ns) >= 10_000 else 6}f}".rstrip("0").rstrip(".")

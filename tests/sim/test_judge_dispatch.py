@@ -45,6 +45,8 @@ def test_of_two_equals_each_has_its_turn():
      "a-1 was taken from the queue, though the vtime of c-3, which waited there, is 8 ms less"),
     ([new(0, 1, nice=-5), new(0, 2), switch(0, 0, 1), switch(8, 1, 2), switch(16, 2, 1), switch(24, 1, 2)], 0,
      "b-2 took over from a-1, whose vtime is 2.754 ms less: that one goes on"),
+    ([*BEGIN, switch(8.005064, 1, 2), switch(16.005064, 2, 1)], 0,
+     "a-1 took over from b-2, whose vtime is 0.005064 ms less"),
     ([*BEGIN, switch(4, 1, 2)], 0, "the turn of a-1 ended after 4 ms: a slice is 5 ms"),
     ([*BEGIN], 100, "a-1 ran on for 86.999 ms, though b-2 waited"),
     ([*BEGIN, switch(3, 1, 0, stays=False)], 0, "it idles, though b-2 has waited for 3 ms"),
