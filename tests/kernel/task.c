@@ -567,7 +567,7 @@ SELFTEST(switch_goes_back_to_a_preempted_thread_that_announced_a_sleep)
 	rescued = false;
 	SELFTEST_CHECK(!preempt_choose("full"));
 	ktimer_init(&timer, rescue, current);
-	ktimer_start(&timer, clock_ns() + 100 * NS_PER_MS);
+	ktimer_start(&timer, clock_ns() + 10 * NS_PER_SEC);
 	int err = wake_urgent_here(ran, true);
 	ktimer_cancel(&timer);
 	preempt_choose(was);
